@@ -159,7 +159,7 @@ def make_asks(questions: int, draws: int) -> Iterator[Any]:
 
 def fill(path: Path, questions: int, draws: int, payload: bytes = b"x" * 1000) -> None:
     from calibrant.models import Dispatcher, open_client
-    from calibrant.models.ledger import Claim, DrawRow, Ledger
+    from calibrant.models.ledger import DrawRow, Ledger, LedgerClaim
 
     client = open_client({"kind": "vllm"})
     asks = make_asks(questions, draws)
@@ -168,7 +168,7 @@ def fill(path: Path, questions: int, draws: int, payload: bytes = b"x" * 1000) -
         while keys := [dispatcher.prepare(ask)[1] for ask in islice(asks, 2000)]:
             with ledger.writing():
                 requests = ledger.register(keys)
-                claims = [Claim(request, 0, draws) for request in requests]
+                claims = [LedgerClaim(request, 0, draws) for request in requests]
                 attempts = cast("list[int]", ledger.claim_all(claims))
                 ledger.keep_all(
                     [(attempt, [DrawRow(request, draw, attempt, payload, "bench", 9, 9, 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from calibrant.core.rng import named_stream
-from calibrant.metrics.stats.graded.checks import PRIOR, Checked, choose_checks
+from calibrant.metrics.stats.graded.checks import PRIOR, CheckedGrades, choose_checks
 from calibrant.metrics.stats.graded.estimates import soft_area
 
 # Earlier checks of another data set: so many, and what one of them counts for here.
@@ -71,11 +71,11 @@ def beside(worlds, checks, repeats, draw, truths, answers):
                     if 1 < y.sum() < len(y) - 1:
                         add("AUROC", way, number, area_interval(c, y), wanted["AUROC"])
                 rows = choose_checks(graded, number, rng)
-                checked = Checked(graded, rows, drawn.truth[rows])
+                checked = CheckedGrades(graded, rows, drawn.truth[rows])
                 for way, factor in _EARLIER:
                     other = draw(world.with_error(world.error * factor), rng, answers)
                     seen = choose_checks(other.graded, EARLIER, rng)
-                    before = Checked(other.graded, seen, other.truth[seen])
+                    before = CheckedGrades(other.graded, seen, other.truth[seen])
                     add("gap", way, number, gap_with_earlier(checked, before, rng), wanted["gap"])
     return found
 

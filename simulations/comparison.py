@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from calibrant.comparison.candidates import Candidates, candidate_views, self_preference
+from calibrant.comparison.candidates import CandidateTable, candidate_views, self_preference
 from calibrant.comparison.decision import decide_pairs
 from calibrant.comparison.entries import judges_entry
 from calibrant.comparison.league import is_uninformative
@@ -262,7 +262,7 @@ def pool_of(rng, n, *, moved=(0.0, 0.0), skills=(0.0, 1.2), noise=(0.8, 0.8)):
         p = p / grid[1].sum()
         scores[judge] = expit(np.log(p / (1 - p)) + moved[judge])
     identity = np.tile(np.arange(2)[:, None], (1, n))
-    return Candidates(scores, correct, identity)
+    return CandidateTable(scores, correct, identity)
 
 
 CANDIDATES = {
@@ -372,7 +372,7 @@ def knowing_judges(skills, n, rng):
     sure = np.where(correct[None] == 1, 0.95, 0.05)
     noise = 0.05 * rng.standard_normal((len(skills), len(skills), n))
     scores = np.clip(np.where(knows[:, None], sure, 0.5) + noise, 0, 1)
-    return Candidates(scores, correct, np.argmax(answers[:, None] == answers[None], axis=1))
+    return CandidateTable(scores, correct, np.argmax(answers[:, None] == answers[None], axis=1))
 
 
 def paper_preference(pool, judge):

@@ -21,7 +21,7 @@ from scipy.special import expit, logit
 from calibrant.answers.semantics import Grader
 from calibrant.core.arrays import Floats
 from calibrant.core.rng import named_stream
-from calibrant.metrics.stats.graded.checks import Checked, Graded, choose_checks
+from calibrant.metrics.stats.graded.checks import CheckedGrades, Graded, choose_checks
 from calibrant.metrics.stats.graded.estimates import (
     GradedEstimate,
     cells_for,
@@ -32,7 +32,7 @@ from calibrant.metrics.stats.graded.estimates import (
     graded_gap,
     soft_area,
 )
-from calibrant.report.charts.chart import TONES, Axis, Chart, Line, Mark, Rule
+from calibrant.report.charts.chart import TONES, Axis, Chart, Line, Mark, ReferenceLine
 from calibrant.report.charts.draw import chart_file
 from calibrant.report.charts.scales import count_words, points
 from simulations._grades_beside import EARLIER, WORTH, beside, beside_table
@@ -174,9 +174,9 @@ def _difference(
     return found, _true_difference()
 
 
-def _checked(drawn: Drawn, checks: int, rng: np.random.Generator) -> Checked:
+def _checked(drawn: Drawn, checks: int, rng: np.random.Generator) -> CheckedGrades:
     rows = choose_checks(drawn.graded, checks, rng)
-    return Checked(drawn.graded, rows, drawn.truth[rows])
+    return CheckedGrades(drawn.graded, rows, drawn.truth[rows])
 
 
 @cache
@@ -290,7 +290,7 @@ def picture(rows: list[tuple[str, int, float, float]], alone: list[tuple[str, in
         lines.append(Line(own, tone, name, tips=tips))
         lines.append(Line(only, tone, f"{name}, checks only", "dashed"))
     off = float(np.mean([row[3] for row in rows]))
-    lines.append(Rule(off, words="unchecked grades are off by this", dashed=True))
+    lines.append(ReferenceLine(off, words="unchecked grades are off by this", dashed=True))
     return chart_file(
         Chart(
             "widths",

@@ -20,7 +20,7 @@ import polars as pl
 import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.report.charts import answer_of
-from calibrant.report.charts.chart import Axis, Chart, Dot, Item, Line, Names, Rule
+from calibrant.report.charts.chart import Axis, Chart, Dot, Item, Line, Names, ReferenceLine
 from calibrant.report.charts.draw import chart_file
 from calibrant.report.charts.scales import points
 from calibrant.verbs.compare import compare
@@ -167,7 +167,7 @@ def guarantee_chart() -> Chart:
         Axis("wrong among the answered", low=0),
         [
             Line(curve),
-            Rule(LIMIT, words="limit 20 %"),
+            ReferenceLine(LIMIT, words="limit 20 %"),
             Dot(*looks, tone="second", shape="ring", label="looks good", side="right"),
             Dot(*promised, tone="third", shape="ring", label="promised"),
         ],

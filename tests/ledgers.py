@@ -3,7 +3,7 @@
 import time
 from typing import NamedTuple
 
-from calibrant.models.ledger.schema import Claim
+from calibrant.models.ledger.schema import LedgerClaim
 
 
 class Attempt(NamedTuple):
@@ -29,7 +29,7 @@ def in_flight(ledger):
 
 def claim(ledger, request, *, first_draw, n):
     """Start a call unless one of its draws is held or being asked for by others."""
-    return ledger.claim_all([Claim(request, first_draw, n)])[0]
+    return ledger.claim_all([LedgerClaim(request, first_draw, n)])[0]
 
 
 def start_attempt(ledger, request, *, first_draw, n):

@@ -10,7 +10,7 @@ from scipy import stats
 
 from calibrant.core.estimate import Estimate
 from calibrant.findings.claims.missing import Missing, missing_entry
-from calibrant.metrics.blocks.cell_error import CellError, Rows
+from calibrant.metrics.blocks.cell_error import CellError, CellRows
 from calibrant.metrics.stats.cell_bounds import (
     UpperBound,
     error_estimate,
@@ -164,7 +164,7 @@ def test_views_of_missing_confidences_are_the_lab_s(lab, lost):
 
 def cell_error(c, y, weights=None, clusters=None):
     value, place = np.unique(c, return_inverse=True)
-    rows = Rows.merged(place, np.asarray(y, float), weights, clusters)
+    rows = CellRows.merged(place, np.asarray(y, float), weights, clusters)
     return CellError.of_rows(value, rows, (1.0, 1.0))
 
 

@@ -13,7 +13,7 @@ from calibrant.models.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.models.study.config import parse_config
 from calibrant.models.study.endpoints import open_client
 from calibrant.models.study.forecast import answers_of, forecast, judge_row
-from calibrant.models.study.plan import Inquiry, Question, Wanted
+from calibrant.models.study.plan import Inquiry, PlannedQuestion, Wanted
 from calibrant.models.study.prices import load_prices
 from ledgers import add_draws
 
@@ -32,7 +32,9 @@ def config(**semantics):
 
 
 def questions(count=1):
-    return [Question(f"q{number}", "Why did the old bridge fall?") for number in range(count)]
+    return [
+        PlannedQuestion(f"q{number}", "Why did the old bridge fall?") for number in range(count)
+    ]
 
 
 def inquiry(study, count=1):

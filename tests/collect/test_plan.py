@@ -7,13 +7,13 @@ import pytest
 from calibrant.core.errors import BudgetError, InputError
 from calibrant.models.protocol import Capabilities
 from calibrant.models.study.config import parse_config
-from calibrant.models.study.plan import Asker, Question, Subject, Wanted
+from calibrant.models.study.plan import Asker, PlannedQuestion, Subject, Wanted
 from calibrant.models.study.prices import load_prices, study_prices
 from calibrant.models.study.probes import PROBES
 from calibrant.models.study.prompts import PromptBook
 
 ABLE = Capabilities(native_n=8, logprobs=True, top_logprobs=5, seed=True)
-QUESTIONS = [Question("a", "Who?"), Question("b", "Which?", "choice", ("x", "y"))]
+QUESTIONS = [PlannedQuestion("a", "Who?"), PlannedQuestion("b", "Which?", "choice", ("x", "y"))]
 
 
 def config(**changes):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from calibrant.comparison.candidates import (
-    Candidates,
+    CandidateTable,
     align_candidates,
     candidate_views,
     complete_questions,
@@ -34,7 +34,9 @@ def rows_of(scores, answers=None):
 
 def test_a_candidate_that_two_models_named_counts_once():
     confidence = np.array([[[0.9, 0.5], [0.9, 0.5]], [[0.4, 0.5], [0.4, 0.5]]])
-    pool = Candidates(confidence, np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0, 0], [0, 1]]))
+    pool = CandidateTable(
+        confidence, np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0, 0], [0, 1]])
+    )
     found = candidate_views(pool, resample_counts(2, 2, 0), 0, (0, 1), bins=15)
     # One shared candidate on the first question, two different ones on the second.
     assert found.scores.brier[0] == pytest.approx((0.1**2 + 2 * 0.5**2) / 3, abs=1e-12)
@@ -85,7 +87,7 @@ def judges_of(skills, n, rng, *, bias=0.0):
     for judge in range(len(skills)):
         scores[judge, judge] += bias * (judge == 0)
     same = answers[:, None] == answers[None]
-    return Candidates(np.clip(scores, 0, 1), correct, np.argmax(same, axis=1))
+    return CandidateTable(np.clip(scores, 0, 1), correct, np.argmax(same, axis=1))
 
 
 def test_unbiased_judges_of_different_skill_show_no_preference():

@@ -12,7 +12,7 @@ from calibrant.models.protocol import Capabilities, Completion, Usage
 from calibrant.models.replies.tokens import TokenLogprob
 from calibrant.models.study.config import parse_config
 from calibrant.models.study.needs import NEEDS, select_probes
-from calibrant.models.study.plan import Asker, Question, Subject, Tag
+from calibrant.models.study.plan import Asker, PlannedQuestion, Subject, Tag
 from calibrant.models.study.probes import PROBES
 from calibrant.models.study.prompts import PromptBook
 from calibrant.models.study.tables import _likeliest
@@ -74,7 +74,7 @@ def test_selfcheck_asks_once_for_every_sample(tmp_path: Path) -> None:
     wanted = select_probes(needs, study, ABLE, kinds=KINDS, model="a").wanted
     book = PromptBook(study.prompts, folder=tmp_path)
     asker = Asker(study, study.models[0], wanted, ABLE, book)
-    question = Question("q", "Capital of Peru?", "open")
+    question = PlannedQuestion("q", "Capital of Peru?", "open")
     subject = Subject("Lima", "Lima", (), ("Lima!", "Quito"))
     asks = list(asker.second_turn([question], {"q": subject}))
     assert [ask.tag.position for ask in asks] == [0, 1]
@@ -96,7 +96,7 @@ def test_scoring_options_of_a_study(tmp_path: Path) -> None:
 def test_five_alternatives_of_every_token_are_kept() -> None:
     top = tuple((f"t{i}", float(np.log(0.3 - i * 0.03))) for i in range(8))
     done = Completion("ab", "stop", Usage(1, 2), (TokenLogprob("a", top[0][1], top[::-1]),) * 2)
-    question = Question("q", "?", "open")
+    question = PlannedQuestion("q", "?", "open")
     kept = _likeliest(Tag(question, PROBES["greedy"]), done)
     assert [one["token"] for one in kept[1]] == ["t0", "t1", "t2", "t3", "t4"]
     assert _likeliest(Tag(question, PROBES["samples"]), done) is None

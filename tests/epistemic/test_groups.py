@@ -13,7 +13,7 @@ from calibrant.core import InputError
 from calibrant.trust import ConfidenceGroups, GroupCorrector, gap_difference
 from calibrant.trust.segments.conditions import (
     Condition,
-    Rule,
+    GroupRule,
     candidate_rules,
     parse_rule,
     short_decimal,
@@ -87,7 +87,7 @@ def test_every_rule_is_what_it_says():
         np.testing.assert_array_equal(rule.mask(table), found.mask(at))
         np.testing.assert_array_equal(blocks[at].astype(bool), by_row)
         assert sum(by_row) >= 50
-        again = Rule.from_dict(json.loads(json.dumps(rule.to_dict())))
+        again = GroupRule.from_dict(json.loads(json.dumps(rule.to_dict())))
         np.testing.assert_array_equal(again.mask(table), by_row)
 
 
@@ -187,7 +187,7 @@ def test_vectors_are_checked():
 
 def test_a_condition_on_a_missing_value_is_refused():
     with pytest.raises(InputError, match="'age' is missing"):
-        Rule((Condition("age", "<", 3.0),)).holds({"sex": "f"})
+        GroupRule((Condition("age", "<", 3.0),)).holds({"sex": "f"})
 
 
 def test_the_curve_for_everyone_is_the_recalibration_of_all_rows():

@@ -12,7 +12,7 @@ from calibrant.core.errors import InputError
 from calibrant.data import load_scores
 from calibrant.data.logs.json_text import load_json, readable_rows, readable_samples
 from calibrant.data.logs.polygraph import read_plain_data
-from calibrant.data.logs.zip_entries import Entry, ZipEntries
+from calibrant.data.logs.zip_entries import ZipEntries, ZipEntry
 from calibrant.data.questions.files import load_questions
 
 
@@ -48,7 +48,7 @@ def test_an_entry_that_lies_about_its_size_is_not_unpacked_whole(tmp_path, small
     path = tmp_path / "log.eval"
     path.write_bytes(b"PK\x03\x04" + packed)
     with ZipEntries(path) as entries, pytest.raises(ValueError, match="more than 8 MB"):
-        entries.read(Entry("x", 4, method, len(packed), 10, None))
+        entries.read(ZipEntry("x", 4, method, len(packed), 10, None))
 
 
 def test_sound_entries_are_read_as_before(tmp_path):

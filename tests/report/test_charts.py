@@ -16,13 +16,13 @@ from calibrant.report.charts.chart import (
     Band,
     Cell,
     Chart,
-    Counts,
+    CountMarks,
     Dot,
     Item,
     Line,
     Names,
     Panel,
-    Rule,
+    ReferenceLine,
 )
 from calibrant.report.charts.draw import draw, save_chart
 from calibrant.report.charts.meanings import meaning_charts
@@ -176,7 +176,7 @@ def test_monitoring_shows_the_alarm_where_it_went_off():
     alarms = [dot.key for dot in marks(found["answer"], Dot) if dot.shape == "diamond"]
     whose = f"{entry['model']}␟{entry['method']}"
     assert alarms == [f"{whose}␟watched = {entry['alarm']['when']}"]
-    (limit,) = marks(found["evidence-1"], Rule)
+    (limit,) = marks(found["evidence-1"], ReferenceLine)
     assert limit.at == pytest.approx(np.log10(entry["limit"]))
 
 
@@ -240,7 +240,7 @@ def test_a_diagram_counts_all_rows_and_names_its_bins():
     document = plain(document_of("audit"))
     entry = next(entry for entry in document["results"] if entry.get("reliability"))
     diagram = charts("audit")["reliability-1"]
-    (counts,) = marks(diagram, Counts)
+    (counts,) = marks(diagram, CountMarks)
     assert sum(counts.counts) == entry["n"]
     assert len(marks(diagram, Dot)) == len(entry["reliability"]["bins"])
     (band,) = marks(diagram, Band)

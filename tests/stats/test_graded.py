@@ -6,7 +6,7 @@ from simulations.grades import KINDS, World, draw, estimates, true_rate, truths
 
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.metrics.stats.graded.checks import Checked, Graded, choose_checks
+from calibrant.metrics.stats.graded.checks import CheckedGrades, Graded, choose_checks
 from calibrant.metrics.stats.graded.estimates import (
     graded_accuracy,
     graded_difference,
@@ -36,7 +36,7 @@ def test_intervals_cover_where_grades_mislead(kind):
 
 def test_all_checked_is_the_truth():
     drawn = draw(World(0.2, KINDS[0]), named_stream(1, "test"), 500)
-    checked = Checked(drawn.graded, np.arange(500), drawn.truth)
+    checked = CheckedGrades(drawn.graded, np.arange(500), drawn.truth)
     found = graded_accuracy(checked, named_stream(2, "test"))
     assert found.value == pytest.approx(drawn.truth.mean(), abs=0.01)
     gap = graded_gap(checked, named_stream(2, "test"))
@@ -45,7 +45,9 @@ def test_all_checked_is_the_truth():
 
 def test_no_error_found_is_no_proof_of_none():
     graded = Graded(np.full(1000, 0.7), np.ones(1000), np.full(1000, 0.99), np.zeros(1000))
-    found = graded_accuracy(Checked(graded, np.arange(10), np.ones(10)), named_stream(0, "test"))
+    found = graded_accuracy(
+        CheckedGrades(graded, np.arange(10), np.ones(10)), named_stream(0, "test")
+    )
     assert found.value == 1.0
     assert found.low < 0.95
 
@@ -58,7 +60,7 @@ def test_forecast_is_met():
         for seed in range(20):
             rng = named_stream(seed, "width")
             rows = choose_checks(drawn.graded, checks, rng)
-            found.append(graded_accuracy(Checked(drawn.graded, rows, drawn.truth[rows]), rng))
+            found.append(graded_accuracy(CheckedGrades(drawn.graded, rows, drawn.truth[rows]), rng))
         return found
 
     few, many = width(60), width(200)
@@ -76,7 +78,7 @@ def test_two_models_equally_good_have_no_winner():
         b = draw(World(0.2, KINDS[1]), rng, 2000, ease)
         found = graded_difference(
             *(
-                Checked(m.graded, rows := choose_checks(m.graded, 60, rng), m.truth[rows])
+                CheckedGrades(m.graded, rows := choose_checks(m.graded, 60, rng), m.truth[rows])
                 for m in (a, b)
             ),
             rng,

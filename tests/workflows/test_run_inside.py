@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.data.mend.recalibration_map import MendMap
+from calibrant.data.mend.recalibration_map import RecalibrationMap
 from calibrant.verbs.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
@@ -59,7 +59,9 @@ def test_arun_leaves_the_loop_free(study):
 def test_a_run_writes_what_its_confidences_mean(study, tmp_path, oracle):
     plain = pl.read_parquet(study / "tables" / "scores.parquet")
     model, method = plain.drop_nulls("confidence").select("model", "method").row(0)
-    halved = MendMap((0.0, 1.0), (-2.0, 0.0), (-3.0, -1.0), (-1.0, 1.0), model=model, method=method)
+    halved = RecalibrationMap(
+        (0.0, 1.0), (-2.0, 0.0), (-3.0, -1.0), (-1.0, 1.0), model=model, method=method
+    )
     halved.save(tmp_path / "mend.json")
     calls = len(oracle.calls)
     run(study, mend=tmp_path / "mend.json")

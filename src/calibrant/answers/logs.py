@@ -15,7 +15,7 @@ from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
 from calibrant.data.logs.recognise import read_log
 from calibrant.data.reading import FRACTION
 from calibrant.data.sources.draws import divided_note, majority_grade, with_silent
-from calibrant.data.sources.input import AuditedTable, Opened
+from calibrant.data.sources.input import AuditedTable, Input
 from calibrant.data.sources.reading import ReadingOptions
 
 _KEY = ["question_id", "model", "purpose", "draw"]
@@ -230,7 +230,7 @@ def _from_repeats(
     ).join(tasks, on=_UNIT, how="left", maintain_order="left")
 
 
-class OpenLog(Opened):
+class OpenLog(Input):
     """One or several logs, read as one evaluation."""
 
     whole_record = True

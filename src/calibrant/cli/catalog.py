@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 
-class Entry(NamedTuple):
+class CatalogEntry(NamedTuple):
     """A verb in the list of verbs."""
 
     place: str
@@ -22,7 +22,9 @@ def _stored(name: str) -> Any:
     return json.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 
-VERBS: dict[str, Entry] = {words: Entry(*entry) for words, entry in _stored("catalog.json").items()}
+VERBS: dict[str, CatalogEntry] = {
+    words: CatalogEntry(*entry) for words, entry in _stored("catalog.json").items()
+}
 """In the order of a user's journey; nothing is loaded by naming them, so help is there at once."""
 
 

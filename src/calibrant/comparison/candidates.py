@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.comparison.ece_interval import Residuals, residuals_of
-from calibrant.comparison.footings import Scores
+from calibrant.comparison.footings import AlignedScores
 from calibrant.comparison.intervals import interval
 from calibrant.comparison.odds import MASS_BINS
 from calibrant.comparison.questions import QuestionBlock, Resamples
@@ -24,7 +24,7 @@ _SLICE = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class CandidateTable:
     """Every model's confidence in every model's answer; NaN where it was not asked.
 
     Parameters
@@ -47,11 +47,11 @@ class Candidates:
 class CandidateViews:
     """A judge on a pool of candidates: scores with equal-width bins, and statistics of the test."""
 
-    scores: Scores
+    scores: AlignedScores
     statistics: Residuals
 
 
-def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> Candidates:
+def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> CandidateTable:
     """Put judges and authors side by side on the questions of a block.
 
     Parameters
@@ -83,10 +83,10 @@ def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> Candidat
     confidence[:, np.isnan(block.correct)] = np.nan
     # The first author who gave the same answer.
     identity = np.argmax(answers[:, None, :] == answers[None, :, :], axis=1)
-    return Candidates(confidence, block.correct, identity)
+    return CandidateTable(confidence, block.correct, identity)
 
 
-def complete_questions(pool: Candidates, members: Sequence[int]) -> Indices:
+def complete_questions(pool: CandidateTable, members: Sequence[int]) -> Indices:
     """Return the questions where each of these models scored the answer of each of them."""
     chosen = np.asarray(members)
     judges = pool.confidence[chosen[:, None], chosen[None]]
@@ -94,7 +94,7 @@ def complete_questions(pool: Candidates, members: Sequence[int]) -> Indices:
 
 
 def candidate_views(
-    pool: Candidates, resamples: Resamples, judge: int, members: Sequence[int], *, bins: int
+    pool: CandidateTable, resamples: Resamples, judge: int, members: Sequence[int], *, bins: int
 ) -> CandidateViews | None:
     """Return a judge's scores on the answers of all members; None without a complete question.
 
@@ -126,13 +126,13 @@ def candidate_views(
     residuals, share = shares[None, bins : bins + MASS_BINS], shares[None, bins + MASS_BINS : -1]
     data = residuals[..., :1], share[..., :1]
     return CandidateViews(
-        Scores(shares[-1], np.abs(shares[:bins]).sum(axis=0), rows.size, shares[:bins]),
+        AlignedScores(shares[-1], np.abs(shares[:bins]).sum(axis=0), rows.size, shares[:bins]),
         *residuals_of(data, (residuals, share)),
     )
 
 
 def self_preference(
-    pool: Candidates, models: Sequence[str], resamples: Resamples, *, level: float
+    pool: CandidateTable, models: Sequence[str], resamples: Resamples, *, level: float
 ) -> list[dict[str, Any]]:
     """Return how much more each judge trusts its own answers than the other judges would.
 
@@ -165,7 +165,7 @@ def self_preference(
     return rows
 
 
-def _preferences(pool: Candidates, judge: int, grade: float) -> tuple[Floats, Floats]:
+def _preferences(pool: CandidateTable, judge: int, grade: float) -> tuple[Floats, Floats]:
     """Return, per question, the summed preference over comparable answers and their number."""
     authors, size = pool.correct.shape
     total, number = np.zeros((2, size))

@@ -12,7 +12,7 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from calibrant.comparison.candidates import (
-    Candidates,
+    CandidateTable,
     CandidateViews,
     align_candidates,
     candidate_views,
@@ -23,7 +23,7 @@ from calibrant.comparison.diagnostics import missing_questions
 from calibrant.comparison.entries import described_gaps, pair_entry, result_entry, untested_entry
 from calibrant.comparison.evidence import PairEvidence, pair_evidences
 from calibrant.comparison.families import decide_document, document_claims
-from calibrant.comparison.footings import TARGETS, Footings
+from calibrant.comparison.footings import TARGETS, SharedViews
 from calibrant.comparison.league import league_row
 from calibrant.comparison.pipeline import (
     BlockReader,
@@ -42,7 +42,7 @@ from calibrant.comparison.questions import (
     deal_blocks,
 )
 from calibrant.comparison.reversal import summary_of_pairs
-from calibrant.comparison.survey import Survey
+from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.rng import RngLike, as_generator
@@ -59,7 +59,7 @@ Watch: TypeAlias = Callable[[str, int, int], None]
 class Pool:
     """Candidates of a comparison in memory, and the resamples of its questions."""
 
-    candidates: Candidates
+    candidates: CandidateTable
     resamples: Resamples
 
 
@@ -68,14 +68,14 @@ class ComparedModels:
     """One comparison while its pairs come in, by the numbers of their models."""
 
     models: Sequence[str]
-    survey: Survey
+    survey: AnswerCounts
     pool: Pool | None
     options: Options
     results: list[dict[str, Any]] = field(default_factory=list)
     league: list[dict[str, Any]] = field(default_factory=list)
     pairs: dict[tuple[int, int], tuple[dict[str, Any], PairEvidence]] = field(default_factory=dict)
 
-    def take_model(self, number: int, footings: Footings) -> None:
+    def take_model(self, number: int, footings: SharedViews) -> None:
         """Add what is seen of a model by itself; models come in their order."""
         name, level = self.models[number], self.options["level"]
         judged = self._judged(number, range(len(self.models)))
@@ -178,7 +178,7 @@ def compare_parts(
         return [refused[number] or compared[number].document() for number in range(len(models))]
 
 
-def _refusal(survey: Survey | None, models: Sequence[str]) -> InputError | None:
+def _refusal(survey: AnswerCounts | None, models: Sequence[str]) -> InputError | None:
     """Return why these models cannot be compared, or None."""
     pairs = np.triu_indices(len(models), 1)
     most = 0 if survey is None else int(survey.both[:, :, 0][pairs].max())

@@ -13,7 +13,7 @@ from calibrant.comparison.decision import adjusted
 from calibrant.comparison.ece_interval import Gap
 from calibrant.comparison.intervals import normal_interval
 from calibrant.comparison.pipeline import PairViews
-from calibrant.comparison.survey import Survey
+from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 
@@ -98,7 +98,7 @@ class MissingRow(Struct):
 
 
 def missing_questions(
-    survey: Survey, models: Sequence[str], *, level: float = 0.95
+    survey: AnswerCounts, models: Sequence[str], *, level: float = 0.95
 ) -> list[MissingRow]:
     """Return, per model, the questions that it lacks and whether the others find them harder.
 

@@ -14,7 +14,7 @@ from calibrant.comparison.candidates import CandidateViews
 from calibrant.comparison.diagnostics import SharedOutcome, blind_spots, exchangeability
 from calibrant.comparison.ece_interval import VERDICT_LEVEL, Gap, ece_estimate, gaps_of
 from calibrant.comparison.evidence import PairEvidence, squared_gap_z
-from calibrant.comparison.footings import Footings, Scores
+from calibrant.comparison.footings import AlignedScores, SharedViews
 from calibrant.comparison.intervals import (
     design_effect,
     interval,
@@ -26,7 +26,7 @@ from calibrant.comparison.intervals import (
 from calibrant.comparison.league import corp_parts
 from calibrant.comparison.pipeline import Options, PairViews
 from calibrant.comparison.reversal import FAIR, reversal_pattern, reverses
-from calibrant.comparison.survey import Survey
+from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.findings.claims.compare import LEAST_QUESTIONS
@@ -42,7 +42,12 @@ _CURVE_TARGETS = np.linspace(0.05, 0.95, 19)
 
 
 def result_entry(
-    model: int, name: str, own: Footings, survey: Survey, judge: CandidateViews | None, level: float
+    model: int,
+    name: str,
+    own: SharedViews,
+    survey: AnswerCounts,
+    judge: CandidateViews | None,
+    level: float,
 ) -> dict[str, Any]:
     """Return what is known of one model on all its questions."""
     n = own.n
@@ -81,7 +86,7 @@ def result_entry(
     }
 
 
-def _scores(scores: Scores, level: float) -> dict[str, Estimate]:
+def _scores(scores: AlignedScores, level: float) -> dict[str, Estimate]:
     assert scores.residuals is not None
     return {
         "brier": interval(scores.brier, scores.n, level=level),
@@ -143,7 +148,7 @@ def pair_entry(
     evidence: PairEvidence,
     described: Described,
     judges: tuple[CandidateViews | None, CandidateViews | None],
-    survey: Survey,
+    survey: AnswerCounts,
     options: Options,
 ) -> dict[str, Any]:
     """Return what is known of one pair on the questions that both models have."""
@@ -210,7 +215,7 @@ def _gap_entry(apart: Sequence[Gap], n: int, level: float) -> dict[str, Estimate
 
 
 def _evidence_entry(
-    pair: PairViews, evidence: PairEvidence, fair: dict[str, Estimate], survey: Survey
+    pair: PairViews, evidence: PairEvidence, fair: dict[str, Estimate], survey: AnswerCounts
 ) -> dict[str, Any]:
     """Return what the verdict on a pair rests on; `fair` are its gaps by footing."""
     named = footing_names(pair)

@@ -14,9 +14,9 @@ import numpy as np
 from scipy import special
 
 from calibrant.comparison.ece_interval import Gap, Residuals, gaps_of
-from calibrant.comparison.footings import Footings
+from calibrant.comparison.footings import SharedViews
 from calibrant.comparison.pipeline import PairViews
-from calibrant.comparison.survey import Survey
+from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import Floats
 from calibrant.metrics.stats.bootstrap import quantiles
 
@@ -27,7 +27,7 @@ NEAR = ("os_a_near", "os_b_near")
 SQUARED = ("raw", *SHIFTED)
 SIX = ("raw", *SHIFTED, *NEAR, "sda")
 _GAPS = (*SIX, "sos")
-_SQUARED: dict[str, Callable[[Footings, Footings], tuple[Residuals, Residuals]]] = {
+_SQUARED: dict[str, Callable[[SharedViews, SharedViews], tuple[Residuals, Residuals]]] = {
     "raw": lambda a, b: (a.raw, b.raw),
     "os_a": lambda a, b: (a.raw, b.shifted),
     "os_b": lambda a, b: (a.shifted, b.raw),
@@ -110,7 +110,7 @@ class PairEvidence:
 
 
 def pair_evidences(
-    pairs: Sequence[PairViews], survey: Survey, *, margin: float
+    pairs: Sequence[PairViews], survey: AnswerCounts, *, margin: float
 ) -> list[PairEvidence]:
     """Return the evidence about pairs of models on the questions that both have.
 
@@ -153,7 +153,7 @@ def _gaps(pairs: Sequence[PairViews]) -> Floats:
     return np.stack(gaps, axis=1)
 
 
-def _unstated(survey: Survey, a: int, b: int) -> tuple[float, float]:
+def _unstated(survey: AnswerCounts, a: int, b: int) -> tuple[float, float]:
     """Return the share of wrong and right answers without confidence, where these could matter."""
     total = np.zeros(2)
     for one, other in ((a, b), (b, a)):

@@ -17,7 +17,7 @@ from calibrant.comparison.ece_interval import (
 )
 from calibrant.comparison.odds import log_odds, shift_nodes
 from calibrant.comparison.sums import ModelSums
-from calibrant.comparison.survey import Survey
+from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import Floats, Indices
 
 TARGETS = ("weakest", "mean", "strongest")
@@ -30,7 +30,7 @@ Sharing: TypeAlias = tuple[tuple[int, int], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class AlignedScores:
     """Brier score and equal-width ECE in the data and in every resample, and rows behind them.
 
     `residuals` (bins, 1 + resamples) are kept where an interval of the ECE itself is wanted.
@@ -48,7 +48,7 @@ def _nothing() -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Footings:
+class SharedViews:
     """What is seen of a model on the questions that it shares with a partner.
 
     `raw` is as answered, `shifted` at the partner's accuracy with the odds moved along, `near`
@@ -72,7 +72,7 @@ class Footings:
     near_error: Floats
     mixed: Floats
     law: Singles
-    paper: dict[str, Scores]
+    paper: dict[str, AlignedScores]
     halves_n: Floats
     halves: Floats
     target: float
@@ -110,8 +110,8 @@ def common_accuracy(accuracies: Floats, target: str | float) -> Floats:
 
 
 def all_footings(
-    sums: ModelSums, survey: Survey, model: int, *, target: str | float
-) -> list[Footings]:
+    sums: ModelSums, survey: AnswerCounts, model: int, *, target: str | float
+) -> list[SharedViews]:
     """Return the footings of a model with every partner; partners with the same questions share."""
     every = np.arange(len(survey.moments))
     accuracies = survey.accuracy(model, every)
@@ -124,13 +124,13 @@ def all_footings(
     with np.errstate(divide="ignore", invalid="ignore"):
         halves = joined(sums.data.same[:, 2:4], sums.drawn.same[:, 2:4]) / both
     sharing = sharing_distances(sums.ranks)
-    footings: list[Footings] = []
+    footings: list[SharedViews] = []
     for start in range(0, every.size, _PARTNERS):
         partners = every[start : start + _PARTNERS]
         seen = zip(partners, *goals.moved(partners), goals.papers(partners), strict=True)
         for partner, shift, by, near_error, mixed, paper in seen:
             footings.append(
-                Footings(
+                SharedViews(
                     int(survey.both[model, partner, 0]),
                     accuracies[partner],
                     raw[sums.kind[partner]],
@@ -152,7 +152,7 @@ def all_footings(
     return footings
 
 
-def _alone(footings: Footings, goals: _Goals, survey: Survey) -> Footings:
+def _alone(footings: SharedViews, goals: _Goals, survey: AnswerCounts) -> SharedViews:
     """Return what is seen of a model by itself."""
     sums, model = goals.sums, goals.model
     kind = sums.kind[model]
@@ -174,7 +174,7 @@ class _Goals:
     """One model, and the accuracies that it is brought to."""
 
     def __init__(
-        self, sums: ModelSums, survey: Survey, model: int, accuracies: Floats, chosen: Floats
+        self, sums: ModelSums, survey: AnswerCounts, model: int, accuracies: Floats, chosen: Floats
     ) -> None:
         self.sums, self.model = sums, model
         partners = np.append(np.arange(len(accuracies)), model)
@@ -229,9 +229,9 @@ class _Goals:
         ]
 
     @np.errstate(divide="ignore", invalid="ignore")
-    def papers(self, partners: Indices) -> list[dict[str, Scores]]:
+    def papers(self, partners: Indices) -> list[dict[str, AlignedScores]]:
         """Return the views of the literature with some partners."""
-        views: list[dict[str, Scores]] = [{} for _ in partners]
+        views: list[dict[str, AlignedScores]] = [{} for _ in partners]
         outcomes = self.data.sums.same[partners, :2, 0].sum(axis=1)
         answered = of_kind(self.data.total, self.data.kind[partners])[:, 0]
         ways = ("raw", AlignedSums.as_answered, answered), ("da", AlignedSums.aligned, answered)
@@ -242,7 +242,9 @@ class _Goals:
             for row, partner in enumerate(partners):
                 at = row % len(brier)
                 kept = joined(seen[at], drawn[at]) if partner == self.model else None
-                views[row][view] = Scores(brier[at], error[at], round(float(n[row % len(n)])), kept)
+                views[row][view] = AlignedScores(
+                    brier[at], error[at], round(float(n[row % len(n)])), kept
+                )
         return views
 
 
@@ -272,7 +274,7 @@ def sharing_distances(ranks: Floats) -> list[list[Sharing]]:
     ]
 
 
-def even_odds_score(sums: ModelSums, survey: Survey, model: int) -> Floats:
+def even_odds_score(sums: ModelSums, survey: AnswerCounts, model: int) -> Floats:
     """Return 1 - Brier / 0.25 with confidences shifted to accuracy 0.5, in data and resamples.
 
     A constant confidence scores 0, whatever the accuracy; other models do not enter.

@@ -18,10 +18,10 @@ import numpy as np
 from scipy import special
 
 from calibrant.comparison.evidence import FEW_MISSING
-from calibrant.comparison.footings import Footings, effective_size
+from calibrant.comparison.footings import SharedViews, effective_size
 from calibrant.comparison.intervals import interval
 from calibrant.comparison.odds import CLIP, log_odds
-from calibrant.comparison.survey import Survey, cell_index
+from calibrant.comparison.survey import AnswerCounts, cell_index
 from calibrant.core.arrays import Floats
 from calibrant.metrics.corp import corp_from_sums
 from calibrant.metrics.stats.ranking import DistinctSums
@@ -36,7 +36,7 @@ _UNPLACED = 0.2
 
 
 def league_row(
-    number: int, name: str, footings: Footings, survey: Survey, level: float
+    number: int, name: str, footings: SharedViews, survey: AnswerCounts, level: float
 ) -> dict[str, Any]:
     """Return what the league says of a model by itself, on all its questions."""
     parts = corp_parts(survey, number, even=True)
@@ -135,7 +135,7 @@ def is_uninformative(right: Floats, wrong: Floats) -> bool:
     return bool(drawn.size < 2 or np.quantile(drawn, 0.025) <= _NO_SEPARATION)
 
 
-def corp_parts(survey: Survey, model: int, *, even: bool) -> dict[str, float]:
+def corp_parts(survey: AnswerCounts, model: int, *, even: bool) -> dict[str, float]:
     """Return miscalibration, discrimination and uncertainty of the Brier score by isotonic fit.
 
     Parameters

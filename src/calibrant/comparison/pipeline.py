@@ -17,11 +17,11 @@ from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from calibrant.comparison.footings import Footings, all_footings
+from calibrant.comparison.footings import SharedViews, all_footings
 from calibrant.comparison.odds import MASS_BINS
 from calibrant.comparison.questions import QuestionBlock, Resamples, resample_counts
 from calibrant.comparison.sums import ModelSums, model_sums
-from calibrant.comparison.survey import Survey, survey_block
+from calibrant.comparison.survey import AnswerCounts, survey_block
 
 Each: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 # Sums that are held at a time, in bytes, where questions come in several parts.
@@ -90,13 +90,13 @@ class PairViews:
 
     a: int
     b: int
-    first: Footings
-    second: Footings
+    first: SharedViews
+    second: SharedViews
 
 
 def surveys(
     read: BlockReader, parts: int, *, resamples: int, each: Each = map
-) -> dict[int, Survey]:
+) -> dict[int, AnswerCounts]:
     """Return the survey of every comparison; one without questions has none."""
     surveyed = each(partial(_survey_part, read, resamples), range(parts))
     return _added_up(piece for part in surveyed for piece in part.items())
@@ -105,10 +105,10 @@ def surveys(
 def pair_views(
     read: BlockReader,
     parts: int,
-    surveyed: dict[int, Survey],
+    surveyed: dict[int, AnswerCounts],
     options: PairOptions,
     each: Each = map,
-) -> Iterator[tuple[int, int, Footings, list[PairViews]]]:
+) -> Iterator[tuple[int, int, SharedViews, list[PairViews]]]:
     """Yield, model by model, its own views and those pairs of it whose other model came before.
 
     Parameters
@@ -129,7 +129,7 @@ def pair_views(
     """
     work = _SecondPass(read, parts, surveyed, options)
     batches = work.batches()
-    waiting: dict[tuple[int, int, int], Footings] = {}
+    waiting: dict[tuple[int, int, int], SharedViews] = {}
     results = iter(each(work.part, [(batch, part) for batch in batches for part in range(parts)]))
     for batch in batches:
         for (comparison, model), views in work.finished(batch, results):
@@ -144,7 +144,7 @@ def pair_views(
 
 
 Key = TypeVar("Key", bound=Hashable)
-Sums = TypeVar("Sums", Survey, ModelSums)
+Sums = TypeVar("Sums", AnswerCounts, ModelSums)
 
 
 def _added_up(pieces: Iterable[tuple[Key, Sums]]) -> dict[Key, Sums]:
@@ -155,7 +155,7 @@ def _added_up(pieces: Iterable[tuple[Key, Sums]]) -> dict[Key, Sums]:
     return total
 
 
-def _survey_part(read: BlockReader, resamples: int, part: int) -> dict[int, Survey]:
+def _survey_part(read: BlockReader, resamples: int, part: int) -> dict[int, AnswerCounts]:
     with threadpool_limits(1):
         return _added_up(
             (one.comparison, survey_block(one.block, one.resamples(resamples)))
@@ -174,7 +174,7 @@ class _SecondPass:
 
     read: BlockReader
     parts: int
-    surveyed: dict[int, Survey]
+    surveyed: dict[int, AnswerCounts]
     options: PairOptions
 
     @property
@@ -214,13 +214,13 @@ class _SecondPass:
                     sums = model_sums(one.block, drawn, survey, model, bins=bins)
                     yield (comparison, model), sums
 
-    def _views(self, key: ModelKey, sums: ModelSums) -> list[Footings]:
+    def _views(self, key: ModelKey, sums: ModelSums) -> list[SharedViews]:
         comparison, model = key
         return all_footings(sums, self.surveyed[comparison], model, target=self.options["target"])
 
     def finished(
         self, batch: Batch, results: Iterator[dict[ModelKey, Any]]
-    ) -> Iterator[tuple[ModelKey, list[Footings]]]:
+    ) -> Iterator[tuple[ModelKey, list[SharedViews]]]:
         """Add up the parts of a batch and yield the views of its models."""
         if self.alone:
             yield from next(results).items()

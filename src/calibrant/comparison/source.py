@@ -21,7 +21,7 @@ from calibrant.core.rng import named_stream
 from calibrant.data import Scores, load_scores, source_name
 from calibrant.data.sources.coverage import table_coverage
 from calibrant.data.sources.draws import meaning_scores
-from calibrant.data.sources.input import Opened
+from calibrant.data.sources.input import Input
 from calibrant.data.sources.reading import ReadingOptions
 from calibrant.data.streams.engines import engine_named
 from calibrant.data.tables import collect, column_names, scan_table
@@ -31,7 +31,7 @@ _CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
 
 
 def _scores(
-    opened: Opened, asked: ReadingOptions, by: Sequence[str]
+    opened: Input, asked: ReadingOptions, by: Sequence[str]
 ) -> tuple[Any, ReadingOptions, dict[str, object]]:
     """Return the table that is compared, how it is read, and the rules that the document states.
 
@@ -191,7 +191,7 @@ def _one_sided(outcomes: Mapping[str, tuple[int, float]]) -> dict[str, str]:
     return reasons if len(outcomes) - len(reasons) >= 2 else {}
 
 
-def table_source(opened: Opened, candidates: Any, wanted: ComparisonRequest) -> CompareSource:
+def table_source(opened: Input, candidates: Any, wanted: ComparisonRequest) -> CompareSource:
     """Return what was opened as comparisons in memory.
 
     Parameters

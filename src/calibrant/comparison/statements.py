@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from calibrant.comparison.questions import QuestionBlock
-from calibrant.comparison.survey import Survey
+from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.metrics.stats.binning import width_edges
 
@@ -24,7 +24,7 @@ _TOGETHER = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ComparisonRows:
     """Rows of one model, sorted by outcome and confidence: every bin is a run of them."""
 
     question: Indices
@@ -36,9 +36,9 @@ class Rows:
     width: Indices
     law: Indices
 
-    def take(self, chosen: Indices) -> Rows:
+    def take(self, chosen: Indices) -> ComparisonRows:
         """Return some of the rows, in their order."""
-        return Rows(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        return ComparisonRows(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     def alike(self) -> Indices | None:
         """Return the number of what each row says, or None where few say the same."""
@@ -48,8 +48,8 @@ class Rows:
 
 
 def sorted_rows(
-    block: QuestionBlock, outcome: Floats, survey: Survey, model: int, bins: int
-) -> Rows:
+    block: QuestionBlock, outcome: Floats, survey: AnswerCounts, model: int, bins: int
+) -> ComparisonRows:
     """Sort the rows of a model; a grade between 0 and 1 is a part of a right and of a wrong row."""
     has = np.flatnonzero(~np.isnan(outcome))
     z = outcome[has]
@@ -64,7 +64,7 @@ def sorted_rows(
     grade = outcome[question]
     # Every kind of bin is a range of confidences, so that all are runs of rows sorted this way.
     order = np.lexsort((grade, c, right))
-    return Rows(question, right, weight, grade, c, mass, width, law).take(order)
+    return ComparisonRows(question, right, weight, grade, c, mass, width, law).take(order)
 
 
 def runs(of: Indices) -> list[tuple[int, int]]:
@@ -82,7 +82,7 @@ def runs(of: Indices) -> list[tuple[int, int]]:
 class Statements:
     """The rows of a model, or those that say the same as one, and how often each is drawn."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: ComparisonRows) -> None:
         self.question, self.number = rows.question, rows.alike()
         number = self.number
         self.rows = (
@@ -122,7 +122,7 @@ def _belonging(question: Indices, line: Indices, lines: int, counts: Counts) -> 
     return sums
 
 
-class Draws:
+class ComparisonDraws:
     """Statements as often as they are drawn."""
 
     def __init__(self, said: Statements, counts: Counts) -> None:

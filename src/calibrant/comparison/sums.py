@@ -25,8 +25,15 @@ from calibrant.comparison.odds import (
     shift_nodes,
 )
 from calibrant.comparison.questions import QuestionBlock, Resamples
-from calibrant.comparison.statements import Counts, Draws, Rows, Statements, runs, sorted_rows
-from calibrant.comparison.survey import Survey, cell_index, mass_bins
+from calibrant.comparison.statements import (
+    ComparisonDraws,
+    ComparisonRows,
+    Counts,
+    Statements,
+    runs,
+    sorted_rows,
+)
+from calibrant.comparison.survey import AnswerCounts, cell_index, mass_bins
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.metrics.stats.binning import width_edges
 
@@ -147,7 +154,7 @@ class ModelSums:
 
 
 def model_sums(
-    block: QuestionBlock, resamples: Resamples, survey: Survey, model: int, *, bins: int
+    block: QuestionBlock, resamples: Resamples, survey: AnswerCounts, model: int, *, bins: int
 ) -> ModelSums:
     """Return the sums of one model in one block of questions, for all models as partners.
 
@@ -178,7 +185,9 @@ def model_sums(
 class _Work:
     """What is summed of one model in one block, alike over the data and over the resamples."""
 
-    def __init__(self, rows: Rows, others: Floats, survey: Survey, model: int, bins: int) -> None:
+    def __init__(
+        self, rows: ComparisonRows, others: Floats, survey: AnswerCounts, model: int, bins: int
+    ) -> None:
         self.rows, self.model, self.bins = rows, model, bins
         self.said = Statements(rows)
         self.columns = _columns(self.said.rows, survey, model)
@@ -192,7 +201,7 @@ class _Work:
 
     def sums(self, counts: Counts) -> WeightedSums:
         """Return all sums, with questions drawn so often."""
-        draws = Draws(self.said, counts)
+        draws = ComparisonDraws(self.said, counts)
         whole, league, nodes = self._whole(draws)
         same = _same_sums(self.rows, counts[:, : DESCRIBED + 1], self.shared, self.bins)
         # By itself a model is seen as in its pairs, on average.
@@ -201,7 +210,7 @@ class _Work:
             self._by_kind(whole, nodes, counts), league, self._law(draws), nodes, same
         )
 
-    def _whole(self, draws: Draws) -> tuple[Floats, Floats, Floats]:
+    def _whole(self, draws: ComparisonDraws) -> tuple[Floats, Floats, Floats]:
         """Return the lines over all questions of the model, the league's, and every node's."""
         rows, served, bins = self.said.rows, self.served, self.bins
         c, w = rows.confidence, rows.weight
@@ -224,7 +233,7 @@ class _Work:
         lines = [part.reshape(-1, size) for part in (mass, width, totals[:2])]
         return np.concatenate(lines), totals[2:], sums
 
-    def _law(self, draws: Draws) -> Floats:
+    def _law(self, draws: ComparisonDraws) -> Floats:
         """Return number and confidence by outcome and step."""
         rows, size = self.said.rows, min(draws.counts.shape[1], DESCRIBED + 1)
         table = np.zeros((2, 2, self.steps, size), draws.counts.dtype)
@@ -263,7 +272,7 @@ class _Work:
         return common
 
 
-def _lines(rows: Rows, columns: Floats, bins: int) -> tuple[Floats, Floats]:
+def _lines(rows: ComparisonRows, columns: Floats, bins: int) -> tuple[Floats, Floats]:
     """Return what each statement adds to every line of the common sums, (lines, statements).
 
     And how much it weighs in its outcome and equal-mass bin.
@@ -285,7 +294,7 @@ def _lines(rows: Rows, columns: Floats, bins: int) -> tuple[Floats, Floats]:
     return np.concatenate(tables), tables[0]
 
 
-def _columns(rows: Rows, survey: Survey, model: int) -> Floats:
+def _columns(rows: ComparisonRows, survey: AnswerCounts, model: int) -> Floats:
     """Return what is summed: (columns, statements); the last three for the league."""
     c, z = rows.confidence, rows.right
     even = -float(log_odds(survey.accuracy(model, model)[:1])[0])
@@ -305,7 +314,7 @@ def _columns(rows: Rows, survey: Survey, model: int) -> Floats:
     return np.stack(columns) * rows.weight
 
 
-def _near_sums(rows: Rows, present: Mask, shifts: Floats) -> Floats:
+def _near_sums(rows: ComparisonRows, present: Mask, shifts: Floats) -> Floats:
     """Return what near-certain confidences add in the data when they are taken at their word."""
     extreme = np.flatnonzero(np.abs(rows.confidence - 0.5) > 0.495 - 1e-12)
     sums = np.zeros((len(present), 2, MASS_BINS))
@@ -321,7 +330,7 @@ def _near_sums(rows: Rows, present: Mask, shifts: Floats) -> Floats:
     return sums
 
 
-def _same_sums(rows: Rows, counts: Counts, shared: Singles, bins: int) -> Floats:
+def _same_sums(rows: ComparisonRows, counts: Counts, shared: Singles, bins: int) -> Floats:
     """Return sums over the rows where each partner shares the outcome, see `WeightedSums`."""
     c, kind, draws = rows.confidence, counts.dtype, counts.shape[1]
     of_row = np.stack([np.ones_like(c), c, c**2 - rows.grade * (1 - rows.grade)]) * rows.weight
@@ -348,7 +357,9 @@ def _same_sums(rows: Rows, counts: Counts, shared: Singles, bins: int) -> Floats
     return np.concatenate([table, residuals], axis=1)
 
 
-def _counts_by_sharing(rows: Rows, others: Floats, survey: Survey, model: int) -> list[Floats]:
+def _counts_by_sharing(
+    rows: ComparisonRows, others: Floats, survey: AnswerCounts, model: int
+) -> list[Floats]:
     """Count answers by confidence, outcome (wrong, right) and whether the partner shares it."""
     sharp = np.flatnonzero((rows.grade == 0) | (rows.grade == 1))
     c, z = rows.confidence[sharp], rows.right[sharp]

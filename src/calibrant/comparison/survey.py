@@ -63,7 +63,7 @@ def mass_bins(rows: Floats, bins: int = MASS_BINS) -> Indices:
 
 
 @dataclass(slots=True)
-class Survey:
+class AnswerCounts:
     """Sums over questions; models run along the first axes.
 
     `complete` counts questions that all models have, `alone` those that only this model has.
@@ -98,10 +98,10 @@ class Survey:
     edges: list[Floats] | None = None
     law: Floats | None = None
 
-    def __add__(self, other: Survey) -> Survey:
+    def __add__(self, other: AnswerCounts) -> AnswerCounts:
         """Return the survey of the questions of both."""
         names = (field.name for field in fields(self) if field.name not in _OF_ONE_BLOCK)
-        return Survey(*(getattr(self, name) + getattr(other, name) for name in names))
+        return AnswerCounts(*(getattr(self, name) + getattr(other, name) for name in names))
 
     def accuracy(self, a: int | Indices, b: int | Indices) -> Floats:
         """(.., 1 + resamples) accuracy of `a` on the questions that `b` has too, or NaN."""
@@ -194,7 +194,7 @@ class Survey:
         return float(share), bool(2 * special.ndtr(-apart / error) <= 0.01)
 
 
-def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
+def survey_block(block: QuestionBlock, resamples: Resamples) -> AnswerCounts:
     """Survey one block of questions.
 
     Parameters
@@ -225,7 +225,7 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
     agreed = np.array([(row == outcomes).sum(axis=1) for row in outcomes], dtype=np.float64)
     said, size = block.confidence[present], _law_size(count)
     answers = present.sum(axis=0)
-    return Survey(
+    return AnswerCounts(
         block.size,
         int((answers == count).sum()),
         (present & (answers == 1)).sum(axis=1).astype(np.float64),

@@ -29,7 +29,7 @@ BATCH_ROWS = 131_072
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-class Part(Struct, frozen=True):
+class FilePart(Struct, frozen=True):
     """Some row groups of a file; `first_row` counts from 1 within the file.
 
     `partition` holds the columns that the folder names give (``year=2026/part-0.parquet``).
@@ -43,7 +43,7 @@ class Part(Struct, frozen=True):
     partition: tuple[tuple[str, str | None], ...] = ()
 
 
-class Columns(Struct, frozen=True):
+class BatchColumns(Struct, frozen=True):
     """Which columns a part is read for; `labels` are read as text (models, methods, groups)."""
 
     confidence: tuple[str, ...]
@@ -125,9 +125,9 @@ def _url_files(url: str) -> list[str]:
     return sorted(system.unstrip_protocol(name) for name in names if name.endswith(".parquet"))
 
 
-def table_parts(source: str | Path, columns: Columns) -> list[Part]:
+def table_parts(source: str | Path, columns: BatchColumns) -> list[FilePart]:
     """Return the parts of a table, in order; every file is checked to have the columns."""
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     for file in parquet_files(source):
         partition = tuple(partition_of(file, str(source)).items())
         with opened_file(file) as opened:
@@ -138,7 +138,7 @@ def table_parts(source: str | Path, columns: Columns) -> list[Part]:
         first = 1
         for groups in _runs(sizes):
             rows = sum(sizes[group] for group in groups)
-            parts.append(Part(len(parts), file, groups, first, rows, partition))
+            parts.append(FilePart(len(parts), file, groups, first, rows, partition))
             first += rows
     return parts
 
@@ -215,7 +215,7 @@ def opened_file(file: str, labels: Sequence[str] = ()) -> Any:
         return parquet.ParquetFile(handle, read_dictionary=list(labels) or None)
 
 
-def read_part(part: Part, columns: Columns) -> Iterator[Batch]:
+def read_part(part: FilePart, columns: BatchColumns) -> Iterator[Batch]:
     """Yield the batches of a part; columns of numbers are pyarrow arrays, not yet checked."""
     shared = dict(part.partition)
     wanted = [name for name in columns.names if name not in shared]
@@ -235,7 +235,7 @@ def read_part(part: Part, columns: Columns) -> Iterator[Batch]:
             ) from None
 
 
-def _batch(record: Any, columns: Columns, shared: dict[str, str | None], first: int) -> Batch:
+def _batch(record: Any, columns: BatchColumns, shared: dict[str, str | None], first: int) -> Batch:
     labels: dict[str, Coded] = {
         name: (None, [shared[name]]) if name in shared else _coded(record.column(name))
         for name in columns.labels

@@ -12,7 +12,14 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Indices
 from calibrant.core.errors import InputError
-from calibrant.data.batches import Batch, Columns, Part, ScoredRows, number_array, read_part
+from calibrant.data.batches import (
+    Batch,
+    BatchColumns,
+    FilePart,
+    ScoredRows,
+    number_array,
+    read_part,
+)
 from calibrant.metrics.stats.cell_sums import CellGrid, CellSums, require_few
 from calibrant.metrics.stats.sum_table import SumTable
 
@@ -30,7 +37,7 @@ _BITS_OF_ONE: dict[Any, tuple[Any, int]] = {
 class SumPlan:
     """What is to be summed: columns by role, the groups, and what to do with broken rows."""
 
-    columns: Columns
+    columns: BatchColumns
     grid: CellGrid
     model: str | None = None
     method: str | None = None
@@ -81,7 +88,7 @@ class PartSums:
                 self.blocks[key] = sums.copy()
 
 
-def sum_part(part: Part, plan: SumPlan) -> PartSums:
+def sum_part(part: FilePart, plan: SumPlan) -> PartSums:
     """Read, check and sum one part."""
     table = SumTable(plan.grid)
     out = _read_into(table, part, plan)
@@ -100,7 +107,7 @@ class ThreadSums:
         self._own = threading.local()
         self._tables: list[SumTable] = []
 
-    def __call__(self, part: Part) -> PartSums:
+    def __call__(self, part: FilePart) -> PartSums:
         """Read, check and sum one part."""
         if not hasattr(self._own, "table"):
             self._own.table = SumTable(self.plan.grid)
@@ -115,7 +122,7 @@ class ThreadSums:
         return total.blocks
 
 
-def _read_into(table: SumTable, part: Part, plan: SumPlan) -> PartSums:
+def _read_into(table: SumTable, part: FilePart, plan: SumPlan) -> PartSums:
     out = PartSums()
     for batch in read_part(part, plan.columns):
         out.rows += batch.rows
@@ -132,7 +139,7 @@ def _held(table: SumTable) -> dict[Key, CellSums]:
     return {key: sums for key, sums in table.sums().items() if sums.rows.any()}
 
 
-def _add(rows: ScoredRows, part: Part, plan: SumPlan, table: SumTable, out: PartSums) -> None:
+def _add(rows: ScoredRows, part: FilePart, plan: SumPlan, table: SumTable, out: PartSums) -> None:
     batch, confidence, correct = rows.batch, rows.confidence, rows.correct
     missing = batch.confidence[rows.name].null_count or batch.correct.null_count
     unanswered = batch.answer is not None and batch.answer.null_count
@@ -149,7 +156,7 @@ def _add(rows: ScoredRows, part: Part, plan: SumPlan, table: SumTable, out: Part
             table.add(confidence[keep], correct[keep], lookup, chosen)
 
 
-def _numbers(column: Any, name: str, part: Part) -> Array:
+def _numbers(column: Any, name: str, part: FilePart) -> Array:
     """Return a column as numpy numbers; what is no number is refused with its type."""
     import pyarrow.types as kinds
 
@@ -233,7 +240,7 @@ def _label(batch: Batch, column: str | None, fixed: str) -> tuple[Array | None, 
     return codes, ["None" if value is None else value for value in values]
 
 
-def _kept(rows: ScoredRows, part: Part, plan: SumPlan, out: PartSums) -> Array:
+def _kept(rows: ScoredRows, part: FilePart, plan: SumPlan, out: PartSums) -> Array:
     """Return which rows keep the rules, or raise at the first one that does not."""
     from calibrant.data.rules import UNSCORED, broken_rows, first_broken, may_be_left_out
 

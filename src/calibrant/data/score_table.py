@@ -19,7 +19,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.places import bare_name
 from calibrant.data.guesses import require_column
-from calibrant.data.mend.recalibration_map import MENDED, MendMap, load_maps, names_of
+from calibrant.data.mend.recalibration_map import MENDED, RecalibrationMap, load_maps, names_of
 from calibrant.data.reading import Reading, joined_readings
 from calibrant.data.rules import RULES
 
@@ -358,8 +358,8 @@ def mended_scores(scores: Scores, path: str | Path) -> Scores:
 
 
 def _map_of(
-    maps: Sequence[MendMap], model: str, method: str, *, alone: bool, source: str
-) -> MendMap:
+    maps: Sequence[RecalibrationMap], model: str, method: str, *, alone: bool, source: str
+) -> RecalibrationMap:
     """Return the map of a model and method, or refuse: a map of another model promises nothing."""
     of_model = [fitted for fitted in maps if fitted.model == model]
     of_both = [fitted for fitted in of_model if fitted.method == method]

@@ -21,13 +21,13 @@ from calibrant.data.sources.drawn_labels import (
     refuse_unequal,
     without_draw,
 )
-from calibrant.data.sources.input import AuditedTable, Opened
+from calibrant.data.sources.input import AuditedTable, Input
 from calibrant.data.sources.reading import ReadingOptions
 from calibrant.labels.labelling.session import LabelSession
 from calibrant.labels.pool import read_pool
 
 
-class OpenLabels(Opened):
+class OpenLabels(Input):
     """Rows of a pool whose answers are labelled, each with the weight of its draw.
 
     Parameters

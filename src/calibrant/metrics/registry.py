@@ -10,8 +10,7 @@ from calibrant.core.errors import require_known
 from calibrant.core.imports import data_beside
 from calibrant.metrics import named, scoring
 from calibrant.metrics.binned import ece, over_confidence, under_confidence
-from calibrant.metrics.blocks import families as by
-from calibrant.metrics.blocks import grid_error as off
+from calibrant.metrics.blocks import families, grid_error
 from calibrant.metrics.blocks.cell_error import error
 from calibrant.metrics.blocks.families import Family, Metric, mean_of, ranking_of
 from calibrant.metrics.corp import dsc, mcb, unc
@@ -28,33 +27,40 @@ def _gap(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = Non
 
 # What computes a metric's value, and with its interval from rows and from cells.
 _COMPUTED: dict[str, tuple[Callable[..., float], Family | None]] = {
-    "error": (error, Family(by.cell_error, off.of_cells)),
-    "ece": (ece, Family(by.binned_error, off.of_place)),
-    "ece_debiased": (ece_debiased, Family(by.debiased_error, off.of_place)),
-    "smooth_ece": (smooth_ece, Family(by.smooth_error, off.of_smooth)),
+    "error": (error, Family(families.cell_error, grid_error.of_cells)),
+    "ece": (ece, Family(families.binned_error, grid_error.of_place)),
+    "ece_debiased": (ece_debiased, Family(families.debiased_error, grid_error.of_place)),
+    "smooth_ece": (smooth_ece, Family(families.smooth_error, grid_error.of_smooth)),
     "brier": (scoring.brier, mean_of(lambda c, y: np.square(c - y), bend=(2.0, 2.0))),
     "log_loss": (
         scoring.log_loss,
-        mean_of(scoring.log_loss_rows, cells=by.log_loss_of_cells, bound=off.of_log_loss),
+        mean_of(
+            scoring.log_loss_rows, cells=families.log_loss_of_cells, bound=grid_error.of_log_loss
+        ),
     ),
-    "auroc": (scoring.auroc, ranking_of("auroc", by.area_under_roc, off.of_area)),
-    "auprc": (scoring.auprc, ranking_of("auprc", by.average_precision, off.of_precision)),
-    "aurc": (aurc, ranking_of("aurc", by.average_risk, off.of_risk)),
-    "e_aurc": (e_aurc, ranking_of("e_aurc", by.excess_risk, off.of_risk)),
+    "auroc": (scoring.auroc, ranking_of("auroc", families.area_under_roc, grid_error.of_area)),
+    "auprc": (
+        scoring.auprc,
+        ranking_of("auprc", families.average_precision, grid_error.of_precision),
+    ),
+    "aurc": (aurc, ranking_of("aurc", families.average_risk, grid_error.of_risk)),
+    "e_aurc": (e_aurc, ranking_of("e_aurc", families.excess_risk, grid_error.of_risk)),
     "accuracy": (
         scoring.accuracy,
-        mean_of(lambda c, y: y + 0.0 * c, interval=by.wilson_share, bound=off.nothing),
+        mean_of(lambda c, y: y + 0.0 * c, interval=families.wilson_share, bound=grid_error.nothing),
     ),
     "mean_confidence": (
         scoring.mean_confidence,
-        mean_of(lambda c, y: c + 0.0 * y, interval=by.student_mean, bound=off.of_place),
+        mean_of(
+            lambda c, y: c + 0.0 * y, interval=families.student_mean, bound=grid_error.of_place
+        ),
     ),
-    "over_confidence": (over_confidence, Family(by.over_half, off.of_place)),
-    "under_confidence": (under_confidence, Family(by.under_half, off.of_place)),
-    "mcb": (mcb, Family(by.miscalibration, off.of_miscalibration)),
-    "dsc": (dsc, Family(by.discrimination, off.of_discrimination)),
-    "unc": (unc, Family(by.uncertainty, off.nothing)),
-    "confidence_gap": (_gap, Family(by.mean_gap, off.of_place)),
+    "over_confidence": (over_confidence, Family(families.over_half, grid_error.of_place)),
+    "under_confidence": (under_confidence, Family(families.under_half, grid_error.of_place)),
+    "mcb": (mcb, Family(families.miscalibration, grid_error.of_miscalibration)),
+    "dsc": (dsc, Family(families.discrimination, grid_error.of_discrimination)),
+    "unc": (unc, Family(families.uncertainty, grid_error.nothing)),
+    "confidence_gap": (_gap, Family(families.mean_gap, grid_error.of_place)),
     "rms_calibration_error": (named.rms_calibration_error, None),
     "mce": (named.mce, None),
     "adaptive_ece": (named.adaptive_ece, None),

@@ -89,7 +89,7 @@ class Outcome(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class EndpointNote:
     """Something the endpoint does that a reader of the results must know.
 
     `kind` is a short name (``draws-not-independent``, ``logprobs-refused``,
@@ -141,7 +141,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """Counts of a run so far; `notice` is a sentence for the user, where there is a new one."""
 
     asks_done: int = 0

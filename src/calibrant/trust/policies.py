@@ -8,7 +8,7 @@ from calibrant.core.document import load_document
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
 from calibrant.data.mend.recalibration_map import SCHEMA as MEND_SCHEMA
-from calibrant.data.mend.recalibration_map import MendMap, load_mend
+from calibrant.data.mend.recalibration_map import RecalibrationMap, load_mend
 from calibrant.trust.deferral.policy import MixedPolicy, inner_policy
 from calibrant.trust.policy import Decision, Policy, as_rows
 from calibrant.trust.policy_file import CONFIDENCE, SCHEMA, Row, Said, Step, stated_confidence
@@ -82,7 +82,7 @@ class MendedPolicy(Policy):
     profile = None
     known: Mapping[str, Sequence[str]] = {}
 
-    def __init__(self, mend: MendMap) -> None:
+    def __init__(self, mend: RecalibrationMap) -> None:
         self.mend = mend
         self.promise, self.made, self.n = mend.promise, mend.made, mend.n
         self.fitted_on = mend.fitted_on

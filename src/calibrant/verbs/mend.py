@@ -15,7 +15,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
 from calibrant.data import ScoreBlock
-from calibrant.data.mend import Mend, MendMap
+from calibrant.data.mend import Mend, RecalibrationMap
 from calibrant.data.mend.estimator import LEAST_LABELS, fit_columns
 from calibrant.data.mend.recalibration_map import MENDED, save_maps
 from calibrant.data.sources.audit_options import table_settings
@@ -123,7 +123,7 @@ def mend(
 
 def _learned(
     block: ScoreBlock, names: Sequence[str], origin: Mapping[str, Any], seed: int
-) -> tuple[MendMap, MendColumns | None]:
+) -> tuple[RecalibrationMap, MendColumns | None]:
     """Return the map, which also reads the columns where they pay, and what is told of them."""
     about = {**block.keys, "fitted_on": origin}
     mended = Mend(seed=seed).fit(block.confidence, block.correct, groups=block.units, about=about)
@@ -143,14 +143,17 @@ def _learned(
 
 
 def _entry(
-    fitted: MendMap, columns: MendColumns | None, block: ScoreBlock, save: str | Path | None
+    fitted: RecalibrationMap,
+    columns: MendColumns | None,
+    block: ScoreBlock,
+    save: str | Path | None,
 ) -> MendEntry:
     # The same input gives the same document on any day; the file says when it was made.
     entry = {**fitted.to_dict(), "table": [], "path": None if save is None else str(save)}
     return replace(convert(entry, MendEntry), columns=columns, table=list(_table(fitted, block)))
 
 
-def _table(fitted: MendMap, block: ScoreBlock) -> Iterator[MendMeaning]:
+def _table(fitted: RecalibrationMap, block: ScoreBlock) -> Iterator[MendMeaning]:
     """Yield what stated values mean: all where they are few, else at even ranks."""
     stated = np.unique(block.confidence)
     if len(stated) > _VALUES:

@@ -7,7 +7,7 @@ import pytest
 
 from calibrant.core.errors import BudgetError
 from calibrant.models import Caps
-from calibrant.models.ledger import Claim, DrawRow, Ledger, LedgerKey, Refusal
+from calibrant.models.ledger import DrawRow, Ledger, LedgerClaim, LedgerKey, Refusal
 from clients.killable import ASKS, Starter, in_flight_draws, is_running, wait_until
 from clients.sessions import Session
 from ledgers import in_flight
@@ -106,7 +106,7 @@ def _bought(ledger, number, *, tokens, caps):
     """Claim a draw of a new request; commit an answer of so many tokens where it was given."""
     with ledger.writing():
         (request,) = ledger.register([LedgerKey("http://e", "m", "answer", b"%d" % number)])
-        (attempt,) = ledger.claim_all([Claim(request, 0, 1, tokens, 0.0, caps)])
+        (attempt,) = ledger.claim_all([LedgerClaim(request, 0, 1, tokens, 0.0, caps)])
     return request, attempt
 
 
@@ -131,15 +131,15 @@ def test_a_failed_transaction_leaves_the_account_as_it_was(path):
         with ledger.writing():
             (request,) = ledger.register([LedgerKey("http://e", "m", "answer", b"{}")])
         ledger.begin()
-        assert ledger.claim_all([Claim(request, 0, 1, 5, 0.0, caps)]) != [None]
+        assert ledger.claim_all([LedgerClaim(request, 0, 1, 5, 0.0, caps)]) != [None]
         ledger.rollback()
         with ledger.writing():
-            (attempt,) = ledger.claim_all([Claim(request, 0, 1, 5, 0.0, caps)])
+            (attempt,) = ledger.claim_all([LedgerClaim(request, 0, 1, 5, 0.0, caps)])
             assert isinstance(attempt, int)
         with ledger.writing():
             ledger.end_attempt(attempt, "unsent")
         with ledger.writing():
-            (attempt,) = ledger.claim_all([Claim(request, 0, 1, 5, 0.0, caps)])
+            (attempt,) = ledger.claim_all([LedgerClaim(request, 0, 1, 5, 0.0, caps)])
             assert isinstance(attempt, int), "a call that was not sent is none"
 
 

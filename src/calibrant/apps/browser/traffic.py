@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from calibrant.data.tables import scan_table
-from calibrant.report.charts.chart import Axis, Chart, Dot, Line, Rule
+from calibrant.report.charts.chart import Axis, Chart, Dot, Line, ReferenceLine
 from calibrant.report.charts.scales import percent
 from calibrant.report.page.parts import drawn
 
@@ -60,7 +60,7 @@ def _chart(days: pl.DataFrame) -> Chart:
         for place, row in enumerate(rows)
     ]
     rules = [
-        Rule(rows.index(row), "x", words, "second", dashed=True)
+        ReferenceLine(rows.index(row), "x", words, "second", dashed=True)
         for words, row in _first_alarms(days).items()
     ]
     return Chart(

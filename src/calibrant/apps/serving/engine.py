@@ -15,7 +15,7 @@ import orjson
 from msgspec import Struct
 
 from calibrant.apps.serving.measure import NOTHING, Asked, Measure, Measured, UpstreamError
-from calibrant.data.mend.recalibration_map import MendMap
+from calibrant.data.mend.recalibration_map import RecalibrationMap
 from calibrant.models.dispatch.commit import GroupCommit
 from calibrant.models.ledger import Ledger
 from calibrant.trust.policy_file import Cell, Row, Said, Step
@@ -152,7 +152,7 @@ class Engine:
     price: Mapping[str, float] = field(default_factory=dict)
     per_token: bool = False
     describe: Callable[[Row], Row] | None = None
-    mends: Mapping[str, MendMap] = field(default_factory=dict)
+    mends: Mapping[str, RecalibrationMap] = field(default_factory=dict)
     defer_shifted: bool = False
     shift: str | None = None
     """What about the questions of late is not as it was certified."""

@@ -10,7 +10,7 @@ from calibrant.models import Dispatcher
 from calibrant.models.asks import Ask, LedgeredDraw, Outcome
 from calibrant.models.protocol import Client, Completion, Request, Usage
 from calibrant.models.study.config import StudyConfig
-from calibrant.models.study.plan import Asker, Extract, Question, Tag, Wanted
+from calibrant.models.study.plan import Asker, Extract, PlannedQuestion, Tag, Wanted
 from calibrant.models.study.probes import NEEDS, PROBES
 from calibrant.models.study.tables import DrawRows
 
@@ -45,7 +45,9 @@ class GivenAnswer:
         self._asker = Asker.of(config, config.models[0], wanted, client.capabilities)
         self._dispatcher, self._extract = dispatcher, extract
 
-    async def draws(self, question: Question, answer: str) -> tuple[pl.DataFrame, list[Outcome]]:
+    async def draws(
+        self, question: PlannedQuestion, answer: str
+    ) -> tuple[pl.DataFrame, list[Outcome]]:
         """Return the draws table, with the answer in the greedy place, and what was asked for."""
         model = self._asker.model.name
         rows, asked, texts = DrawRows(), list[Outcome](), list[str]()
@@ -64,7 +66,7 @@ class GivenAnswer:
                 rows.add(model, outcome)
         return rows.frame([model], [question.question_id]), asked
 
-    def _stand_in(self, question: Question, answer: str) -> Outcome:
+    def _stand_in(self, question: PlannedQuestion, answer: str) -> Outcome:
         ask = Ask(
             Request(self._asker.model.model, ()), "greedy", tag=Tag(question, PROBES["greedy"])
         )

@@ -26,7 +26,7 @@ from calibrant.models.protocol import Completion, Json, Request
 from calibrant.models.study.config import StudyConfig
 from calibrant.models.study.endpoints import open_client as open_study_client
 from calibrant.models.study.needs import select_probes
-from calibrant.models.study.plan import Inquiry, Question
+from calibrant.models.study.plan import Inquiry, PlannedQuestion
 from calibrant.models.study.recipe import recipe_config
 from calibrant.models.study.runner import collect
 from calibrant.trust.policy_file import Row
@@ -268,7 +268,7 @@ class AsInStudy:
         return sum(-(-draws // most) for draws in self._wanted.draws.values())
 
     def _scored(
-        self, question: Question, draws: pl.DataFrame, about: Mapping[str, str] | None = None
+        self, question: PlannedQuestion, draws: pl.DataFrame, about: Mapping[str, str] | None = None
     ) -> tuple[str, float | None, str]:
         table = pl.DataFrame(
             {
@@ -308,11 +308,11 @@ async def patience() -> AsyncIterator[None]:
         raise UpstreamError(str(error), error.status, after) from None
 
 
-def _question(asked: Asked) -> Question:
+def _question(asked: Asked) -> PlannedQuestion:
     offered = asked.known.get("choices")
     choices = tuple(map(str, offered)) if isinstance(offered, Iterable) else ()
     kind = str(asked.known.get("kind") or ("choice" if choices else "open"))
-    return Question(asked.question_id, asked.text, kind, choices)
+    return PlannedQuestion(asked.question_id, asked.text, kind, choices)
 
 
 def _why(semantics: pl.DataFrame, row: Mapping[str, object], method: str) -> str:

@@ -20,7 +20,7 @@ _USUAL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MacroPart:
     """A value within one leaf, its standard error and number of questions."""
 
     value: float
@@ -36,18 +36,18 @@ class Macro:
     left_out: tuple[str, ...]
 
 
-def _part_mean(values: Array) -> Part:
+def _part_mean(values: Array) -> MacroPart:
     """Return a mean with its standard error."""
     n = int(values.size)
     error = float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-    return Part(float(values.mean()), error, n)
+    return MacroPart(float(values.mean()), error, n)
 
 
-def _part_auroc(confidence: Array, correct: Array) -> Part:
+def _part_auroc(confidence: Array, correct: Array) -> MacroPart:
     """Return the AUROC of one part; NaN where all answers are right or all are wrong."""
     n = int(correct.size)
     if correct.min() == correct.max():
-        return Part(math.nan, math.nan, n)
+        return MacroPart(math.nan, math.nan, n)
     ranked = ranking.Ranked.of(confidence, correct, None)
     area, influence = ranked.measured("auroc")
     error = math.sqrt(influence.second_moment(ranked)) / n
@@ -62,7 +62,7 @@ def _part_auroc(confidence: Array, correct: Array) -> Part:
         # An area without a single exchange shows no spread; its score interval has a width.
         low, high = intervals.area_score_interval(area, correct.sum(), n - correct.sum(), _USUAL)
         error = max(error, (high - low) / intervals.normal_quantile(_USUAL))
-    return Part(area, error, n)
+    return MacroPart(area, error, n)
 
 
 def macro_mean(
@@ -125,7 +125,7 @@ def macro_auroc(
 
 
 def _macro(
-    of_rows: Callable[[Array], Part],
+    of_rows: Callable[[Array], MacroPart],
     parts: Sequence[Leaf],
     level: float,
     interval: Callable[[float, float, int, float], tuple[float, float]],
@@ -142,14 +142,16 @@ def _macro(
     return Macro(Estimate(value, low, high, n=n, level=level), left_out)
 
 
-def _with_errors(measured: list[tuple[Leaf, Part]]) -> list[tuple[Leaf, Part]]:
+def _with_errors(measured: list[tuple[Leaf, MacroPart]]) -> list[tuple[Leaf, MacroPart]]:
     """Give a part of one question, which has no spread, the pooled spread of the others."""
     spread = [(p.n - 1, p.error**2 * p.n) for _, p in measured if p.n > 1 and p.error >= 0]
     freedom = sum(n for n, _ in spread)
     if not freedom:
         return measured
     pooled = math.sqrt(sum(n * variance for n, variance in spread) / freedom)
-    return [(leaf, Part(part.value, pooled, 1) if part.n == 1 else part) for leaf, part in measured]
+    return [
+        (leaf, MacroPart(part.value, pooled, 1) if part.n == 1 else part) for leaf, part in measured
+    ]
 
 
 def _logit(value: float, error: float, n: int, level: float) -> tuple[float, float]:

@@ -34,7 +34,7 @@ Draws = Counter[tuple[str, str]]
 _OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, SyntaxError)
 
 
-class Grade(NamedTuple):
+class LoggedGrade(NamedTuple):
     """A grade in [0, 1], or why there is none, and who gave it."""
 
     correct: float | None = None
@@ -71,7 +71,7 @@ class Exchange:
     question: str
     answer: str | None
     model: str = "model"
-    grade: Grade = field(default_factory=Grade)
+    grade: LoggedGrade = field(default_factory=LoggedGrade)
     confidence: Any = None
     tokens: Sequence[Any] | None = None
     question_id: str | None = None
@@ -192,23 +192,23 @@ def number_in(value: Any) -> float | None:
     return json_text.finite_number(value)
 
 
-def first_grade(values: Raw, names: Iterable[str]) -> Grade:
+def first_grade(values: Raw, names: Iterable[str]) -> LoggedGrade:
     """Return the first grade among values of these names, why there is none, and its name."""
     tried = list(names)
     for name in tried:
         grade = grade_value(values.get(name))
         if grade is not None:
-            return Grade(grade, None, name)
-    return Grade(None, f"no metric between 0 and 1 among {', '.join(tried) or 'none'}")
+            return LoggedGrade(grade, None, name)
+    return LoggedGrade(None, f"no metric between 0 and 1 among {', '.join(tried) or 'none'}")
 
 
-def grade_among(values: Raw, name: str | None) -> Grade:
+def grade_among(values: Raw, name: str | None) -> LoggedGrade:
     """Return the grade among named values, the reason where there is none, and its name.
 
     Examples
     --------
     >>> grade_among({"helpfulness": 0.7, "correctness": "yes"}, None)
-    Grade(correct=1.0, reason=None, grader='correctness')
+    LoggedGrade(correct=1.0, reason=None, grader='correctness')
     >>> grade_among({"helpfulness": 0.7}, None).reason
     'no value says right or wrong; name one as grade: helpfulness'
     """
@@ -218,12 +218,14 @@ def grade_among(values: Raw, name: str | None) -> Grade:
     if grader is None:
         names = ", ".join(values) or "nothing was graded"
         why = "no value says right or wrong; name one as grade" if values else "no grade"
-        return Grade(None, f"{why}: {names}" if name is None else f"no value {name!r}: {names}")
+        return LoggedGrade(
+            None, f"{why}: {names}" if name is None else f"no value {name!r}: {names}"
+        )
     value = values[grader]
     grade, why = grade_value(value), f"{grader} is neither right nor wrong: {value!r:.40}"
     if grade is None:
-        return Grade(None, f"{grader} is empty" if value is None else why, grader)
-    return Grade(grade, None, grader)
+        return LoggedGrade(None, f"{grader} is empty" if value is None else why, grader)
+    return LoggedGrade(grade, None, grader)
 
 
 def _plain(name: str) -> str:

@@ -16,13 +16,13 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.data.logs import exchange, json_text
-from calibrant.data.logs.exchange import Exchange, Grade, NoAnswerError, Raw
+from calibrant.data.logs.exchange import Exchange, LoggedGrade, NoAnswerError, Raw
 from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
 from calibrant.data.tables import UNREADABLE, reason_of
 
 _STATE, _STATS = "scenario_state.json", "per_instance_stats.json"
 _HELM_GRADES = [f"{how}exact_match" for how in ("", "quasi_", "prefix_", "final_number_")]
-_NOT_GRADED = Grade(None, "not graded")
+_NOT_GRADED = LoggedGrade(None, "not graded")
 _Key = tuple[str, str, int]
 
 
@@ -69,12 +69,12 @@ def _task(path: Path, log: ForeignLog) -> str:
     return path.name
 
 
-def _grades(path: Path, log: ForeignLog) -> dict[_Key, Grade]:
+def _grades(path: Path, log: ForeignLog) -> dict[_Key, LoggedGrade]:
     if not path.is_file():
         log.problem(_STATS, "not in the folder: nothing is graded")
         return {}
     names = [log.options.grade] if log.options.grade else _HELM_GRADES
-    grades: dict[_Key, Grade] = {}
+    grades: dict[_Key, LoggedGrade] = {}
     for row, entry in enumerate(_loaded(path, log), start=1):
         try:
             means = {stat["name"]["name"]: stat.get("mean") for stat in entry["stats"]}
@@ -93,7 +93,7 @@ def _key(entry: Raw, instance: Any) -> _Key:
     return str(instance), str(perturbation), int(entry["train_trial_index"])
 
 
-def _completions(request: Raw, key: _Key, grade: Grade, task: str) -> Iterator[Exchange]:
+def _completions(request: Raw, key: _Key, grade: LoggedGrade, task: str) -> Iterator[Exchange]:
     name, perturbation, trial = key
     if request.get("reference_index") is not None:
         raise NoAnswerError(f"instance {name}: options asked one by one are not read")
@@ -111,7 +111,7 @@ def _completions(request: Raw, key: _Key, grade: Grade, task: str) -> Iterator[E
             answer=mapping.get(text.strip(), text.strip()),
             model=str(request["request"]["model"]),
             draw=trial * len(completions) + place,
-            grade=Grade(None, FILTERED_ONLY) if place else grade,
+            grade=LoggedGrade(None, FILTERED_ONLY) if place else grade,
             tokens=completion.get("tokens"),
             task=task,
             references=[
@@ -276,15 +276,15 @@ def _choice(about: Exchange, row: _Row, seen: _Seen, grade: str | None) -> Excha
     return replace(
         about,
         answer=row.choices[chosen].strip(),
-        grade=Grade(correct, None, "gold_index"),
+        grade=LoggedGrade(correct, None, "gold_index"),
         choices=[option.strip() for option in row.choices],
         scores={"option_softmax": share},
     )
 
 
-def _metric_grade(row: _Row, name: str | None) -> Grade:
+def _metric_grade(row: _Row, name: str | None) -> LoggedGrade:
     if len(row.texts) > 1:
         # pass@k, maj@n and avg@n are about all samples of a question, not about one of them.
-        return Grade(None, FILTERED_ONLY)
+        return LoggedGrade(None, FILTERED_ONLY)
     names = [one for one in _METRICS if one in row.metrics]
     return exchange.first_grade(row.metrics, [name] if name else names or row.metrics)

@@ -204,7 +204,7 @@ def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> 
         answer=text if answer is None else _resolved(answer, attachments),
         model=run.model,
         draw=int(sample["epoch"]) - 1,
-        grade=exchange.Grade(*_grade(sample, score, run.scorer), run.scorer),
+        grade=exchange.LoggedGrade(*_grade(sample, score, run.scorer), run.scorer),
         tokens=tokens,
         task=run.task,
         references=_references(sample.get("target")),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from calibrant.core.errors import InputError
 from calibrant.data.logs import exchange, json_text
-from calibrant.data.logs.exchange import Exchange, Grade, NoAnswerError, Raw
+from calibrant.data.logs.exchange import Exchange, LoggedGrade, NoAnswerError, Raw
 from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
 from calibrant.data.logs.recognise import ROWS, fits
 
@@ -164,7 +164,7 @@ def _is_pair(row: Raw) -> bool:
     return isinstance(response, list | tuple) and len(response) == 2
 
 
-def _grade(row: Raw, wanted: str | None) -> Grade:
+def _grade(row: Raw, wanted: str | None) -> LoggedGrade:
     """Return the grade, the reason where there is none, and the metric that gave it."""
     return exchange.first_grade(
         row, [wanted] if wanted else [*_GRADES, *map(str, row.get("metrics") or [])]
@@ -186,7 +186,7 @@ def _choice(about: Exchange, row: Raw, options: json_text.ReadOptions) -> Exchan
     )
 
 
-def _choice_grade(row: Raw, chosen: int, options: json_text.ReadOptions) -> Grade:
+def _choice_grade(row: Raw, chosen: int, options: json_text.ReadOptions) -> LoggedGrade:
     """Return the grade of the most likely option: the harness's, or else from the target."""
     if options.grade not in (None, "acc"):
         raise InputError(
@@ -198,21 +198,21 @@ def _choice_grade(row: Raw, chosen: int, options: json_text.ReadOptions) -> Grad
         return _grade(row, "acc")
     target = json_text.as_text(row.get("target"))
     if target is not None and target.isdecimal():
-        return Grade(float(int(target) == chosen), None, "target")
-    return Grade(None, "neither acc nor the place of the right option is in the file")
+        return LoggedGrade(float(int(target) == chosen), None, "target")
+    return LoggedGrade(None, "neither acc nor the place of the right option is in the file")
 
 
 def _replies(
     log: ForeignLog, about: Exchange, rows: Sequence[Raw], run: _Run
 ) -> Iterator[Exchange]:
     answers = texts = [str(text) for text in rows[0]["resps"][0]]
-    grades: dict[str, Grade] = {}
+    grades: dict[str, LoggedGrade] = {}
     for row in rows:
         filtered = row["filtered_resps"]
         graded = json_text.as_text(filtered[0] if isinstance(filtered, list) else filtered) or ""
         grade = _grade(row, log.options.grade)
         if grade.correct is None:
-            grade = Grade(None, FILTERED_ONLY, grade.grader)
+            grade = LoggedGrade(None, FILTERED_ONLY, grade.grader)
         grades.setdefault(graded, grade)
     if len(texts) == 1:
         # One reply: the filtered answer is its answer, however the filter found it.
@@ -228,7 +228,7 @@ def _replies(
             text=text,
             answer=answer,
             draw=draw,
-            grade=grades.get(answer, Grade(None, FILTERED_ONLY)),
+            grade=grades.get(answer, LoggedGrade(None, FILTERED_ONLY)),
             details={"temperature": json_text.finite_number(settings.get("temperature"))},
         )
 

@@ -87,15 +87,15 @@ def _sample(sample: _Sample, run: exchange.Raw, grade: str | None) -> exchange.E
     )
 
 
-def _sample_grade(graded: exchange.Raw, name: str | None) -> exchange.Grade:
+def _sample_grade(graded: exchange.Raw, name: str | None) -> exchange.LoggedGrade:
     if name is None and "correct" not in graded:
         # A grading model gives a choice, and a score where the eval says what choices are worth.
         score = exchange.grade_value(graded.get("score"))
         if score is not None:
-            return exchange.Grade(score, None, "score")
+            return exchange.LoggedGrade(score, None, "score")
         if "choice" in graded:
             why = f"the grading model chose {graded['choice']!r:.40}, without a score"
-            return exchange.Grade(None, why)
+            return exchange.LoggedGrade(None, why)
     return exchange.grade_among(graded, name)
 
 
@@ -150,7 +150,7 @@ def _example(task: str | None, page: Any, talk: Any) -> exchange.Exchange:
     return exchange.Exchange(
         question=prompts[-1] if prompts else "",
         answer=reply if taken in (None, "None", "") else taken,
-        grade=exchange.Grade(correct, reason, "score"),
+        grade=exchange.LoggedGrade(correct, reason, "score"),
         scores={} if stated is None else {"stated": stated},
         task=task,
         references=[right] if right and right != "None" else (),

@@ -15,7 +15,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.data.limits import limit, limit_hint
-from calibrant.data.logs.exchange import Exchange, Grade, read_exchanges
+from calibrant.data.logs.exchange import Exchange, LoggedGrade, read_exchanges
 from calibrant.data.logs.json_text import finite_number
 from calibrant.data.logs.log import ForeignLog
 
@@ -72,7 +72,7 @@ def read_lm_polygraph(log: ForeignLog) -> None:
             model=model,
             task=KIND,
             draw=0,
-            grade=Grade(grade, reason, grader),
+            grade=LoggedGrade(grade, reason, grader),
             references=[str(one) for one in right],
             scores=confidences,
         )

@@ -23,7 +23,7 @@ _OUTPUTS = ("output", *_ANSWERS, "prediction", "completion")
 _EXPECTED = ("expected", *_REFERENCES, "target", "label", "expected_output")
 _MODELS = ("model", "model_name", "ls_model_name")
 _NO_SCORES = frozenset(KINDS["ragas"]["others"].split())
-_UNGRADED = exchange.Grade(None, "a batch output holds no grades")
+_UNGRADED = exchange.LoggedGrade(None, "a batch output holds no grades")
 
 
 def _read(
@@ -172,7 +172,9 @@ def _sample(_: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
             answer=as_text(taken[0]) if taken and only else text,
             model=str(row["model_id"]),
             draw=None if only else place,
-            grade=exchange.Grade(correct, FILTERED_ONLY if correct is None else None, "is_correct"),
+            grade=exchange.LoggedGrade(
+                correct, FILTERED_ONLY if correct is None else None, "is_correct"
+            ),
             confidence=(row.get("metadata") or {}).get(exchange.CONFIDENCE),
             task=str(row["evaluation_name"]),
             references=[str(one) for one in asked.get("reference") or ()],

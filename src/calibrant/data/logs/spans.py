@@ -130,7 +130,7 @@ def _exchanges(
             question=exchange.plain_text(asked[-1]) if asked else "",
             answer=reply,
             model=str(exchange.first_of(span.held, _MODELS) or "model"),
-            grade=grade if only else exchange.Grade(None, FILTERED_ONLY),
+            grade=grade if only else exchange.LoggedGrade(None, FILTERED_ONLY),
             confidence=stated if only else None,
             scores=own if only else {},
         )

@@ -15,7 +15,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.data.formats import column_separator, file_format
-from calibrant.data.logs.exchange import Exchange, Grade, Raw, grade_value, read_exchanges
+from calibrant.data.logs.exchange import Exchange, LoggedGrade, Raw, grade_value, read_exchanges
 from calibrant.data.logs.json_text import KINDS, as_text, finite_number, json_lines
 from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
 from calibrant.data.rules import RULES
@@ -144,12 +144,12 @@ def _responses(
         question=as_text(row["prompt"]) or "",
         answer=response,
         task=_UQLM,
-        grade=Grade(correct, None if correct is not None else FILTERED_ONLY, grade),
+        grade=LoggedGrade(correct, None if correct is not None else FILTERED_ONLY, grade),
         scores={n: log.options.fraction(x) for n, x in values.items() if x is not None},
     )
     yield first
     for text in _samples(row.get("sampled_responses")):
-        yield replace(first, answer=text, grade=Grade(None, FILTERED_ONLY), scores={})
+        yield replace(first, answer=text, grade=LoggedGrade(None, FILTERED_ONLY), scores={})
 
 
 def _samples(value: Any) -> list[str]:

@@ -77,7 +77,7 @@ def _result(
         question=str((row.get("prompt") or {}).get("raw") or ""),
         answer=json_text.as_text(response.get("output")) or "",
         model=f"{name} (prompt {row['promptIdx']})" if several_prompts else str(name),
-        grade=exchange.Grade(*_test_grade(row, grade), "assertions"),
+        grade=exchange.LoggedGrade(*_test_grade(row, grade), "assertions"),
         confidence=(response.get("metadata") or {}).get(exchange.CONFIDENCE),
         tokens=tokens if isinstance(tokens, list) else None,
         details=details,
@@ -133,7 +133,7 @@ def _case(case: exchange.Raw, model: str, grade: str | None) -> exchange.Exchang
         question=str(case["input"]),
         answer=json_text.as_text(case.get("actualOutput")) or "",
         model=model,
-        grade=exchange.Grade(*_case_grade(case, grade), grade or "all metrics"),
+        grade=exchange.LoggedGrade(*_case_grade(case, grade), grade or "all metrics"),
         confidence=metadata.get(exchange.CONFIDENCE),
         references=() if expected is None else [expected],
     )
@@ -216,7 +216,7 @@ def _answer(
         answer=str(judged.get("model_answer", text)),
         model=str(entry.get("model", "model")),
         draw=0,
-        grade=exchange.Grade(correct, reason, "judge"),
+        grade=exchange.LoggedGrade(correct, reason, "judge"),
         scores={} if confidence is None or made_up else {"verb": confidence / 100.0},
         references=[str(reference)] if reference is not None else (),
     )

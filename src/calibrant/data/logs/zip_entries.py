@@ -30,7 +30,7 @@ _PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ZipEntry:
     """A place in the file. Sizes and checksum are None where only the data itself can tell."""
 
     name: str
@@ -79,7 +79,7 @@ class ZipEntries:
         self._bytes.close()
         self._file.close()
 
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: ZipEntry) -> bytes:
         """Return the content; damage raises ValueError with the reason."""
         start = entry.start
         if entry.packed is not None:
@@ -99,7 +99,7 @@ class ZipEntries:
             raise ValueError("the checksum does not match")
         return content
 
-    def _unpacked(self, entry: Entry, data: bytes, most: int) -> bytes:
+    def _unpacked(self, entry: ZipEntry, data: bytes, most: int) -> bytes:
         """Return the content, up to the size that a sample may have."""
         if entry.method == _STORED:
             return data
@@ -129,14 +129,14 @@ class ZipEntries:
             raise ValueError("the compressed data is cut short")
         return bytes(content)
 
-    def _listed(self) -> Iterator[Entry]:
+    def _listed(self) -> Iterator[ZipEntry]:
         """Yield the entries of the central directory."""
         with zipfile.ZipFile(self._file) as directory:
             for info in directory.infolist():
                 head = self._bytes[info.header_offset : info.header_offset + _LOCAL.size]
                 # The local header has name and extra lengths of its own.
                 *_, name_length, extra_length = _LOCAL.unpack(head)
-                yield Entry(
+                yield ZipEntry(
                     info.filename,
                     info.header_offset + _LOCAL.size + name_length + extra_length,
                     info.compress_type,
@@ -145,7 +145,7 @@ class ZipEntries:
                     info.CRC,
                 )
 
-    def _found(self) -> Iterator[Entry]:
+    def _found(self) -> Iterator[ZipEntry]:
         """Yield the entries whose local headers are there, in the order of the file."""
         position = self._bytes.find(_SIGNATURE)
         while position >= 0 and position + _LOCAL.size <= len(self._bytes):
@@ -157,7 +157,7 @@ class ZipEntries:
             past = entry.start + (entry.packed or 0)
             position = self._bytes.find(_SIGNATURE, max(past, position + 4))
 
-    def _entry_at(self, position: int) -> Entry | None:
+    def _entry_at(self, position: int) -> ZipEntry | None:
         fields = _LOCAL.unpack(self._bytes[position : position + _LOCAL.size])
         _, _, flags, method, _, _, crc, packed, size, name_length, extra_length = fields
         name_start = position + _LOCAL.size
@@ -174,8 +174,8 @@ class ZipEntries:
                 return None
             size, packed = wide
         if flags & _SIZES_FOLLOW and not packed:
-            return Entry(name, start, method, None, None, None)
-        return Entry(name, start, method, packed, size, crc)
+            return ZipEntry(name, start, method, None, None, None)
+        return ZipEntry(name, start, method, packed, size, crc)
 
 
 def _too_large(most: int) -> ValueError:

@@ -15,7 +15,7 @@ from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.data.mend.learned_score import LearnedScore
-from calibrant.data.mend.recalibration_map import ColumnMap, MendMap
+from calibrant.data.mend.recalibration_map import ColumnMap, RecalibrationMap
 from calibrant.metrics.recalibration.mend_fit import (
     FOLDS,
     Labels,
@@ -29,7 +29,9 @@ CERTAINTY = 0.95
 _REFERENCE = 201
 
 
-def fit_map(labels: Labels, *, seed: int = 0, over: Floats | None = None, **about: Any) -> MendMap:
+def fit_map(
+    labels: Labels, *, seed: int = 0, over: Floats | None = None, **about: Any
+) -> RecalibrationMap:
     """Return the map of labelled confidences; `about` are model, method and `fitted_on`.
 
     What it gains is beyond the confidences, or beyond the values in `over`.
@@ -39,7 +41,7 @@ def fit_map(labels: Labels, *, seed: int = 0, over: Floats | None = None, **abou
     won = gain(labels if over is None else replace(labels, confidence=over), mended)
     n = len(labels.correct)
     verdict = won.verdict(n)
-    return MendMap(
+    return RecalibrationMap(
         knots=_rounded(curve.grid.knots),
         log_odds=_rounded(curve.log_odds),
         low=_rounded(curve.low),
@@ -78,7 +80,8 @@ class Mend:
     Attributes
     ----------
     map_
-        The fitted `MendMap`: `probability`, `interval`, `apply`, `update`, `check`, `save`.
+        The fitted `RecalibrationMap`: `probability`, `interval`, `apply`, `update`, `check`,
+        `save`.
 
     Examples
     --------
@@ -163,7 +166,7 @@ LEAST_LABELS = 500
 
 
 def fit_columns(
-    labels: Labels, columns: pl.DataFrame, fitted: MendMap, *, seed: int = 0
+    labels: Labels, columns: pl.DataFrame, fitted: RecalibrationMap, *, seed: int = 0
 ) -> ColumnMap:
     """Return a map of the confidence and of other columns; its gain is beyond `fitted`.
 

@@ -29,7 +29,7 @@ _CONFIDENCE = "confidence"
 _OFFSET_SD = 0.25
 
 
-class MendMap(Struct, frozen=True):
+class RecalibrationMap(Struct, frozen=True):
     """What a confidence of one model means.
 
     Parameters
@@ -58,7 +58,7 @@ class MendMap(Struct, frozen=True):
 
     Examples
     --------
-    >>> fitted = MendMap((0.5, 1.0), (-1.0, 1.0), (-1.5, 0.5), (-0.5, 1.5))
+    >>> fitted = RecalibrationMap((0.5, 1.0), (-1.0, 1.0), (-1.5, 0.5), (-0.5, 1.5))
     >>> fitted.probability(0.75)
     0.5
     >>> [round(end, 2) for end in fitted.interval(0.75)]
@@ -177,7 +177,7 @@ class MendMap(Struct, frozen=True):
 
         return np.asarray(1 / (1 + np.exp(-np.interp(confidence, self.knots, ends) - self.offset)))
 
-    def update(self, confidence: Sequence[float], correct: Sequence[float]) -> MendMap:
+    def update(self, confidence: Sequence[float], correct: Sequence[float]) -> RecalibrationMap:
         """Return a map moved by new labels; what was promised of the old one is not promised of it.
 
         One number moves all log odds: 30 to 100 labels are too few for more. No columns are read.
@@ -221,7 +221,7 @@ class MendMap(Struct, frozen=True):
         }
 
     @classmethod
-    def of_curves(cls, data: Mapping[str, Any], **about: Any) -> MendMap:
+    def of_curves(cls, data: Mapping[str, Any], **about: Any) -> RecalibrationMap:
         """Return a map of its curves, verdict and promise; `about` are the other parts of it."""
         knots, odds, low, high = (tuple(map(float, data["map"][name])) for name in _CURVES)
         if len({len(knots), len(odds), len(low), len(high)}) != 1 or not knots:
@@ -230,7 +230,7 @@ class MendMap(Struct, frozen=True):
         return cls(knots, odds, low, high, verdict=verdict, promise=promise, **about)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> MendMap:
+    def from_dict(cls, data: Mapping[str, Any]) -> RecalibrationMap:
         """Return the map that `to_dict` described."""
         read = (data.get("columns") or {}).get("score")
         return cls.of_curves(
@@ -262,7 +262,7 @@ class ColumnMap(Struct, frozen=True):
     """
 
     score: LearnedScore
-    map: MendMap
+    map: RecalibrationMap
 
     @property
     def names(self) -> list[str]:
@@ -291,7 +291,7 @@ class ColumnMap(Struct, frozen=True):
         # Loaded here: a map of confidences needs the standard library alone.
         from calibrant.data.mend.learned_score import LearnedScore
 
-        return cls(LearnedScore.from_dict(data["score"]), MendMap.of_curves(data))
+        return cls(LearnedScore.from_dict(data["score"]), RecalibrationMap.of_curves(data))
 
 
 _CURVES = ("knots", "log_odds", "low", "high")
@@ -307,14 +307,16 @@ def _chance(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
 
 
-def save_maps(maps: Sequence[MendMap], path: str | Path) -> None:
+def save_maps(maps: Sequence[RecalibrationMap], path: str | Path) -> None:
     """Write one map as it is, or several as a list."""
     described = [fitted.to_dict() for fitted in maps]
     body = described[0] if len(described) == 1 else {"results": described}
     Path(path).write_text(json.dumps({"schema": SCHEMA, **body}, allow_nan=False) + "\n")
 
 
-def load_mend(path: str | Path, *, model: str | None = None, method: str | None = None) -> MendMap:
+def load_mend(
+    path: str | Path, *, model: str | None = None, method: str | None = None
+) -> RecalibrationMap:
     """Read a saved map, or a document of `mend`; `model` and `method` choose among several.
 
     Nothing in the file is run: it holds numbers and names.
@@ -332,7 +334,7 @@ def load_mend(path: str | Path, *, model: str | None = None, method: str | None 
     raise InputError(f"{rule}; the file has {names_of(maps)}", source=str(path), hint=hint)
 
 
-def load_maps(path: str | Path) -> list[MendMap]:
+def load_maps(path: str | Path) -> list[RecalibrationMap]:
     """Read all maps of a file."""
     source = str(path)
     try:
@@ -344,12 +346,12 @@ def load_maps(path: str | Path) -> list[MendMap]:
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise SchemaError(f"a map has the schema {SCHEMA}", source=source)
     try:
-        return [MendMap.from_dict(entry) for entry in data.get("results", [data])]
+        return [RecalibrationMap.from_dict(entry) for entry in data.get("results", [data])]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SchemaError(f"the map is damaged: {error}", source=source) from None
 
 
-def names_of(maps: Iterable[MendMap]) -> str:
+def names_of(maps: Iterable[RecalibrationMap]) -> str:
     """Return the models and methods of maps as messages name them."""
     return ", ".join(f"{fitted.model} ({fitted.method})" for fitted in maps)
 
@@ -375,7 +377,9 @@ def mended_columns(scores: pl.DataFrame, path: str | Path) -> pl.DataFrame:
     return pl.concat([*parts, empty], how="diagonal").sort("_row").drop("_row")
 
 
-def maps_of_models(path: str | Path, models: Iterable[str]) -> dict[tuple[str, str], MendMap]:
+def maps_of_models(
+    path: str | Path, models: Iterable[str]
+) -> dict[tuple[str, str], RecalibrationMap]:
     """Return the maps of a file by model and method; refuse one that has none of these models."""
     maps = {(fitted.model, fitted.method): fitted for fitted in load_maps(path)}
     if not {model for model, _ in maps} & set(models):

@@ -14,7 +14,7 @@ from msgspec import UNSET
 from calibrant.core.errors import IN_MEMORY, InputError, error_source, require_known
 from calibrant.data import check_table, read_table
 from calibrant.data.formats import read_bytes, separator_of
-from calibrant.data.questions.layouts import LAYOUTS, Layout, Question, Row
+from calibrant.data.questions.layouts import LAYOUTS, Layout, LayoutQuestion, Row
 from calibrant.data.study import QUESTIONS, TabularTask
 from calibrant.data.text_tables import check_repeated
 
@@ -99,7 +99,7 @@ def _table(rows: list[Row], layout: Layout) -> pl.DataFrame:
     return _frame(converted)
 
 
-def _frame(questions: list[Question]) -> pl.DataFrame:
+def _frame(questions: list[LayoutQuestion]) -> pl.DataFrame:
     declared = QUESTIONS.columns
     names = dict.fromkeys([*declared, *(name for one in questions for name in one.features)])
     series = []

@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Question(Struct):
+class LayoutQuestion(Struct):
     """A row of a file as a row of the questions table; `features` are further columns."""
 
     question_id: Any = None
@@ -34,14 +34,14 @@ class Question(Struct):
     choices: list[str] | None = None
     features: dict[str, Any] = {}
 
-    def choose(self, options: Iterable[Any], right: int) -> "Question":
+    def choose(self, options: Iterable[Any], right: int) -> "LayoutQuestion":
         """Make it multiple choice; the letter of the right option is its first alias."""
         self.choices = [str(option) for option in options]
         self.references = [[LETTERS[right], self.choices[right]]]
         self.kind, self.k = "choice", 1
         return self
 
-    def shuffle(self, right: str, wrong: Sequence[str], key: object) -> "Question":
+    def shuffle(self, right: str, wrong: Sequence[str], key: object) -> "LayoutQuestion":
         """Make it multiple choice where the file always puts the right option first.
 
         The order depends on `key` alone, so the same question has the same letters everywhere.
@@ -75,15 +75,15 @@ class Layout(Struct, frozen=True, rename={"reader": "convert"}):
         """Return whether a row has this layout."""
         return self.columns <= row.keys() and _FITS.get(self.name, bool)(row)
 
-    def question(self, row: Row) -> Question:
+    def question(self, row: Row) -> LayoutQuestion:
         """Return a row of the file as a question."""
         return _READERS.get(self.reader, Layout.declared)(self, row)
 
-    def declared(self, row: Row) -> Question:
+    def declared(self, row: Row) -> LayoutQuestion:
         """Read a row by the fields of the layout."""
         identity, domain = (_first(row, names) for names in (self.id, self.domain))
         name = None if identity is None else f"{self.prefix}{identity}"
-        question = Question(name, row[self.text], domain, self.k)
+        question = LayoutQuestion(name, row[self.text], domain, self.k)
         question.features = {name: row.get(column) for name, column in self.features.items()}
         if self.choices:
             names = self.choices
@@ -180,11 +180,11 @@ def _grouped(answer: Any) -> Sequence[Any]:
     return answer if isinstance(answer, list | tuple) else [answer]
 
 
-def _own(_: Layout, row: Row) -> Question:
+def _own(_: Layout, row: Row) -> LayoutQuestion:
     references = [texts(_grouped(item)) for item in as_list(row.get("references"))]
     choices = [str(choice) for choice in as_list(row.get("choices"))]
-    fields = Question.__struct_fields__
-    return Question(
+    fields = LayoutQuestion.__struct_fields__
+    return LayoutQuestion(
         **{
             name: row[name]
             for name in ("question_id", "text", "domain", "k", "kind")
@@ -196,13 +196,13 @@ def _own(_: Layout, row: Row) -> Question:
     )
 
 
-def _gpqa(layout: Layout, row: Row) -> Question:
+def _gpqa(layout: Layout, row: Row) -> LayoutQuestion:
     wrong = texts(row.get(f"Incorrect Answer {number}") for number in (1, 2, 3))
     key = row.get("Record ID") or row["Question"]
     return layout.declared(row).shuffle(str(row["Correct Answer"]).strip(), wrong, key)
 
 
-def _truthfulqa_mc(layout: Layout, row: Row) -> Question:
+def _truthfulqa_mc(layout: Layout, row: Row) -> LayoutQuestion:
     targets = row["mc1_targets"]
     if "choices" in targets:
         targets = dict(zip(targets["choices"], targets["labels"], strict=True))
@@ -211,7 +211,7 @@ def _truthfulqa_mc(layout: Layout, row: Row) -> Question:
     return layout.declared(row).shuffle(right[0], wrong, row["question"])
 
 
-def _ambignq(layout: Layout, row: Row) -> Question:
+def _ambignq(layout: Layout, row: Row) -> LayoutQuestion:
     annotations = row["annotations"]
     if isinstance(annotations, Mapping):  # model hubs turn the list of tables into a table of lists
         names = list(annotations)
@@ -227,7 +227,7 @@ def _ambignq(layout: Layout, row: Row) -> Question:
     return question
 
 
-def _simpleqa_csv(layout: Layout, row: Row) -> Question:
+def _simpleqa_csv(layout: Layout, row: Row) -> LayoutQuestion:
     about = ast.literal_eval(row["metadata"]) if row["metadata"] else {}
     question = layout.declared(row)
     question.domain = about.get("topic")
@@ -235,7 +235,7 @@ def _simpleqa_csv(layout: Layout, row: Row) -> Question:
     return question
 
 
-def _hle(layout: Layout, row: Row) -> Question:
+def _hle(layout: Layout, row: Row) -> LayoutQuestion:
     # Multiple-choice questions list their options in the text; the answer is the letter.
     listed = re.findall(r"^([A-Z])[.)]\s+(.+?)\s*$", str(row["question"]), re.MULTILINE)
     options = dict(listed) if row["answer_type"] == "multipleChoice" else {}
@@ -245,7 +245,7 @@ def _hle(layout: Layout, row: Row) -> Question:
     return question
 
 
-_READERS: dict[str, Callable[[Layout, Row], Question]] = {
+_READERS: dict[str, Callable[[Layout, Row], LayoutQuestion]] = {
     "own": _own,
     "gpqa": _gpqa,
     "truthfulqa_mc": _truthfulqa_mc,

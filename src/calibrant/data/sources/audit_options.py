@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from calibrant.findings.claims.missing import Missing
     from calibrant.metrics.blocks.cell_block import CellBlock
     from calibrant.metrics.blocks.row_block import RowBlock
-    from calibrant.metrics.stats.graded.checks import Checked
+    from calibrant.metrics.stats.graded.checks import CheckedGrades
 
 
 _RULES = ("on_invalid", "labels", "graded", "scale", "right", "repeats", "mend",
@@ -140,7 +140,7 @@ class SourceBlock(Struct, frozen=True):
     missing: Missing | None = None
     others: Callable[[], dict[str, Indices]] = dict
     accuracy: Callable[[], Estimate] | None = None
-    graded: Callable[[], Checked | None] = graded_by_others
+    graded: Callable[[], CheckedGrades | None] = graded_by_others
 
     @property
     def group(self) -> dict[str, str] | None:

@@ -20,7 +20,7 @@ from calibrant.data.sources.reading import ReadingOptions
 from calibrant.data.study import as_study
 from calibrant.data.tables import collect, scan_table
 from calibrant.metrics.blocks.row_block import DrawnBlock, DrawSpread, RowBlock
-from calibrant.metrics.stats.graded.checks import Checked, Graded
+from calibrant.metrics.stats.graded.checks import CheckedGrades, Graded
 
 # Weights that differ by less are equal but for rounding.
 _SAME = 1e-6
@@ -190,7 +190,7 @@ class Grades:
             return None
         return cls(graded.join(_labels(checks), on=ANSWER, how="left", maintain_order="left"))
 
-    def of(self, rows: pl.DataFrame) -> Checked | None:
+    def of(self, rows: pl.DataFrame) -> CheckedGrades | None:
         """Return the grades behind some rows with their checks; None where others graded them.
 
         Checks count where each question has one row: rows of one question depend on each other.
@@ -217,7 +217,7 @@ class Grades:
         if rows["question_id"].n_unique() < rows.height:
             checked &= False
         places = np.flatnonzero(checked.to_numpy())
-        return Checked(graded, places, matched["checked"].to_numpy()[places])
+        return CheckedGrades(graded, places, matched["checked"].to_numpy()[places])
 
 
 def study_grades(data: Any) -> Grades | None:

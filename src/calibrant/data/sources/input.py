@@ -29,7 +29,7 @@ _UNREADABLE, _PROBLEMS_NAMED = "unreadable_in_log", 10
 _TEXT_COLUMNS = ("text", "question_text", "question", "prompt")
 
 
-class Opened(ABC):
+class Input(ABC):
     """An input that was opened: nobody below asks what kind it is.
 
     Attributes

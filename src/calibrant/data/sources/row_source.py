@@ -24,7 +24,7 @@ from calibrant.data.sources.audit_options import (
 )
 from calibrant.data.sources.coverage import table_coverage
 from calibrant.data.sources.draws import drawn_again
-from calibrant.data.sources.input import Opened
+from calibrant.data.sources.input import Input
 from calibrant.findings.claims.data import coverage_document
 from calibrant.findings.claims.missing import Missing
 from calibrant.metrics.blocks.row_block import RowBlock
@@ -45,7 +45,7 @@ _REPEATED = "rows of one question or cluster depend on each other: tests are bet
 _GRADED = "grades between 0 and 1 have no law of right and wrong: tests are between rows"
 
 
-def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
+def row_source(opened: Input, options: AuditOptions) -> AuditSource:
     """Return what was opened as blocks of rows.
 
     Parameters
@@ -92,7 +92,7 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
     )
 
 
-def _known_rankings(opened: Opened, options: AuditOptions) -> frozenset[str]:
+def _known_rankings(opened: Input, options: AuditOptions) -> frozenset[str]:
     """Return the methods that only rank, where the input may hold scores of a method."""
     if not opened.names_methods(options.table):
         return frozenset()

@@ -18,7 +18,7 @@ from calibrant.data.guesses import NAMES, guessed_column
 from calibrant.data.label_schema import WEIGHT
 from calibrant.data.score_table import models_by_file
 from calibrant.data.sources.draws import with_silent
-from calibrant.data.sources.input import AuditedTable, Opened
+from calibrant.data.sources.input import AuditedTable, Input
 from calibrant.data.sources.objects import NO_OUTCOMES
 from calibrant.data.sources.provenance import document_head
 from calibrant.data.sources.raw_scores import scores_outside
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _ROLES = {"question": "question_id", "model": "model", "correct": "correct"}
 
 
-class OpenArrays(Opened):
+class OpenArrays(Input):
     """Confidences and outcomes as arrays.
 
     Parameters
@@ -78,7 +78,7 @@ class OpenArrays(Opened):
         return False
 
 
-class OpenTables(Opened):
+class OpenTables(Input):
     """One or several tables: paths, dataframes, mappings of columns."""
 
     def __init__(self, given: Any) -> None:
@@ -219,7 +219,7 @@ def _table_draws(given: Any, options: ReadingOptions, model: str) -> pl.DataFram
 _KEY = ["question_id", "model", "purpose", "draw"]
 
 
-class OpenStudy(Opened):
+class OpenStudy(Input):
     """The tables of a study: scores, and draws with their meanings where it has them."""
 
     whole_record = True

@@ -16,7 +16,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.version import __version__
-from calibrant.data.batches import Part, parquet_files, table_parts
+from calibrant.data.batches import FilePart, parquet_files, table_parts
 from calibrant.data.formats import is_url
 from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.data.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
@@ -192,7 +192,7 @@ def summed_table(
 
 
 def sum_table(
-    parts: list[Part], plan: SumPlan, engine: Engine, *, shown: str, read_from: str
+    parts: list[FilePart], plan: SumPlan, engine: Engine, *, shown: str, read_from: str
 ) -> PartSums:
     """Return the sums of all parts; rows of a rewritten text table are named after the table."""
     total = PartSums()

@@ -91,7 +91,7 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
     labels = tuple(dict.fromkeys(name for name in (model, method, *by) if name is not None))
     if answer is not None and _never_null(answer, files):
         answer = None
-    read = batches.Columns(tuple(roles["confidence"]), roles["correct"][0], labels, answer)
+    read = batches.BatchColumns(tuple(roles["confidence"]), roles["correct"][0], labels, answer)
     guessed = asked.scale is None and _in_percent(source, read, files)
     percent, on_invalid = guessed or asked.scale == PERCENT, asked.on_invalid or "missing"
     plan = SumPlan(read, cell_grid(bins), model, method, by, percent, on_invalid)
@@ -116,7 +116,7 @@ def _peeked(source: str, names: Sequence[str]) -> Any:
     return read_table(source, columns=list(names))
 
 
-def _in_percent(source: str, columns: batches.Columns, files: list[str]) -> bool:
+def _in_percent(source: str, columns: batches.BatchColumns, files: list[str]) -> bool:
     """Return whether the confidences are percentages, by the first rows that have some."""
     if all(_at_most_1(name, files) for name in columns.confidence):
         return False
@@ -170,7 +170,9 @@ def _statistics(column: str, files: list[str]) -> Iterator[Any]:
 _END = 8
 
 
-def streamed_input(shown: str, source: str, parts: Sequence[batches.Part]) -> list[dict[str, Any]]:
+def streamed_input(
+    shown: str, source: str, parts: Sequence[batches.FilePart]
+) -> list[dict[str, Any]]:
     """Return what names the input of a streamed document: files with the SHA-256 of their footers.
 
     Hashing a large table would take longer than auditing it. The footer holds the schema, and for

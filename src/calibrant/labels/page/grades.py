@@ -21,7 +21,7 @@ from calibrant.data.sources.provenance import document_head
 from calibrant.data.tables import with_question_columns
 from calibrant.labels.labelling.session import people_of
 from calibrant.labels.page.server import Progress
-from calibrant.metrics.stats.graded.checks import Checked, Graded, choose_checks
+from calibrant.metrics.stats.graded.checks import CheckedGrades, Graded, choose_checks
 from calibrant.metrics.stats.graded.estimates import graded_accuracy
 from calibrant.metrics.stats.graded.summary import grader_report
 
@@ -114,13 +114,13 @@ class GradeSession:
         )
         return True
 
-    def checked(self, states: list[ItemState]) -> dict[str, Checked]:
+    def checked(self, states: list[ItemState]) -> dict[str, CheckedGrades]:
         """Return the checks of each model."""
         said = {self._place[s.item.key]: s.outcome for s in states if s.outcome is not None}
         checks = {}
         for model, (places, graded) in self._models.items():
             rows = np.array([k for k, place in enumerate(places) if place in said], dtype=np.intp)
-            checks[model] = Checked(graded, rows, [said[places[k]] for k in rows])
+            checks[model] = CheckedGrades(graded, rows, [said[places[k]] for k in rows])
         return checks
 
     def precise(self, states: list[ItemState]) -> Callable[[], Progress]:
@@ -129,7 +129,7 @@ class GradeSession:
         return partial(_half_width, models)
 
 
-def _half_width(models: Sequence[Checked]) -> Progress:
+def _half_width(models: Sequence[CheckedGrades]) -> Progress:
     intervals = [graded_accuracy(each, named_stream(0, "progress")) for each in models]
     return Progress(max(((each.high - each.low) / 2 for each in intervals), default=None))
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from calibrant.core.arrays import Array, Floats, MaybeArray
 from calibrant.core.estimate import Estimate
 from calibrant.metrics import inputs
-from calibrant.metrics.blocks.cell_error import CellError, Rows
-from calibrant.metrics.blocks.families import Bend, Ends, Family, Metric, RowLoss
+from calibrant.metrics.blocks.cell_error import CellError, CellRows
+from calibrant.metrics.blocks.families import CurvatureRange, Ends, Family, Metric, RowLoss
 from calibrant.metrics.corp import Corp, ReliabilityCurve, corp_from_sums, curve_of_sums
 from calibrant.metrics.intervals.corp import CorpIntervals, CorpTask, corp_intervals
 from calibrant.metrics.intervals.gap import GapIntervals, gap_intervals, half_highs
@@ -117,7 +117,7 @@ class MetricBlock:
         """Return value and interval."""
         return family.interval(self)
 
-    def losses(self, rows: RowLoss, bend: Bend) -> tuple[Floats, Callable[[], Floats]]:  # noqa: ARG002
+    def losses(self, rows: RowLoss, bend: CurvatureRange) -> tuple[Floats, Callable[[], Floats]]:  # noqa: ARG002
         """Return what every row costs, and how to get what it would with flipped outcomes."""
         c, y = self.confidence, self.data.correct
         return rows(c, y), lambda: rows(c, 1 - y)
@@ -179,7 +179,7 @@ class MetricBlock:
             return CellError(counts, None, *self.draw_noise)
         place = self.ranked.score.size - 1 - self.ranked.group
         outcome = self.data.correct.astype(np.float64)
-        rows = Rows.merged(place, outcome, self.data.weights, codes)
+        rows = CellRows.merged(place, outcome, self.data.weights, codes)
         return CellError.of_rows(sums.confidence, rows, self.draw_noise)
 
     def diagram(self) -> list[dict[str, object]]:

@@ -16,7 +16,7 @@ from calibrant.core.arrays import Floats, Indices
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats
 from calibrant.metrics.blocks.block import MetricBlock
-from calibrant.metrics.blocks.families import Bend, Ends, Family, RowLoss
+from calibrant.metrics.blocks.families import CurvatureRange, Ends, Family, RowLoss
 from calibrant.metrics.blocks.grid_error import middle_of_bend
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.intervals.gap_model import GapModel
@@ -153,7 +153,7 @@ class CellBlock(MetricBlock):
         """Residuals on the grids of smooth ECE, each cell and outcome at its own mean."""
         return SmoothGrids(Checked(self.own_mean, self.data.correct, self.counts))
 
-    def losses(self, rows: RowLoss, bend: Bend) -> tuple[Floats, Callable[[], Floats]]:
+    def losses(self, rows: RowLoss, bend: CurvatureRange) -> tuple[Floats, Callable[[], Floats]]:
         """Return what rows of each cell and outcome cost on average, and with flipped outcomes."""
         y = self.data.correct
         # Rows with a confidence of 1 do not differ.

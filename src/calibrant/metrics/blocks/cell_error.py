@@ -25,7 +25,7 @@ _WITHIN_REACH = 1.25
 _STRUCTURE = 1.0
 
 
-class Rows(Struct, frozen=True, dict=True):
+class CellRows(Struct, frozen=True, dict=True):
     """Rows as they are, where sums by value do not tell enough: weights, clusters, grades.
 
     Parameters
@@ -46,7 +46,7 @@ class Rows(Struct, frozen=True, dict=True):
     @classmethod
     def merged(
         cls, place: Indices, outcome: Floats, weights: Array | None, clusters: Indices | None
-    ) -> Rows:
+    ) -> CellRows:
         """Return rows in which a cluster states each value once, with the mean of its outcomes.
 
         Copies of a row are then one row. Grades have no law under perfect calibration: each is a
@@ -55,7 +55,7 @@ class Rows(Struct, frozen=True, dict=True):
         Examples
         --------
         >>> twice = np.array([0, 0, 1, 1])
-        >>> rows = Rows.merged(twice, np.array([1.0, 1.0, 0.0, 0.0]), None, twice)
+        >>> rows = CellRows.merged(twice, np.array([1.0, 1.0, 0.0, 0.0]), None, twice)
         >>> rows.outcome.tolist(), rows.weights, rows.clusters
         ([1.0, 0.0], None, None)
         """
@@ -123,12 +123,12 @@ class CellError(Struct, frozen=True, dict=True):
     """
 
     sums: ValueSums
-    rows: Rows | None = None
+    rows: CellRows | None = None
     noise_ratio: float = 1.0
     loose_shares: float = 1.0
 
     @classmethod
-    def of_rows(cls, value: Floats, rows: Rows, draw_noise: tuple[float, float]) -> CellError:
+    def of_rows(cls, value: Floats, rows: CellRows, draw_noise: tuple[float, float]) -> CellError:
         """Return the error of rows at stated values."""
         sums = ValueSums.of_rows(rows.place, value, rows.outcome, rows.weights)
         return cls(sums, None if rows.alike else rows, *draw_noise)
@@ -367,5 +367,5 @@ def error(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | Non
     """
     data = check(confidence, correct, weights).present()
     value, place = np.unique(data.confidence.astype(np.float64), return_inverse=True)
-    rows = Rows.merged(place, data.correct.astype(np.float64), data.weights, None)
+    rows = CellRows.merged(place, data.correct.astype(np.float64), data.weights, None)
     return CellError.of_rows(value, rows, (1.0, 1.0)).value

@@ -31,7 +31,7 @@ Ends: TypeAlias = tuple[float, float, float, str]
 Interval: TypeAlias = "Callable[[MetricBlock], Ends]"
 RowLoss: TypeAlias = Callable[[Floats, Array], Array]
 """What a row of confidence and outcome costs."""
-Bend: TypeAlias = tuple[float, float]
+CurvatureRange: TypeAlias = tuple[float, float]
 """Least and largest second derivative of a `RowLoss` in the confidence."""
 
 
@@ -124,7 +124,7 @@ class Metric(Struct, frozen=True, kw_only=True):
 def mean_of(
     rows: RowLoss,
     *,
-    bend: Bend = (0.0, 0.0),
+    bend: CurvatureRange = (0.0, 0.0),
     interval: Interval | None = None,
     cells: Callable[[CellBlock], Ends] | None = None,
     bound: Callable[[CellBlock], float] | None = None,

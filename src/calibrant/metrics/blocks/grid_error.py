@@ -12,7 +12,7 @@ from calibrant.metrics.stats.few_numbers import digamma
 
 if TYPE_CHECKING:
     from calibrant.metrics.blocks.cell_block import CellBlock
-    from calibrant.metrics.blocks.families import Bend
+    from calibrant.metrics.blocks.families import CurvatureRange
 
 # Absolute integrals of the first and second derivative of a Gaussian kernel of width 1.
 _FIRST, _SECOND = math.sqrt(2 / math.pi), 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
@@ -53,7 +53,7 @@ def of_cells(block: CellBlock) -> float:
     return 4 * float(rows.sum(axis=0)[mixed & edge].sum() / rows.sum()) + of_place(block)
 
 
-def middle_of_bend(block: CellBlock, bend: Bend) -> float:
+def middle_of_bend(block: CellBlock, bend: CurvatureRange) -> float:
     """Return the middle of what the spread inside a cell may add to a mean of this curvature.
 
     The variance of the confidences in a cell is at most a quarter of its squared width.
@@ -61,7 +61,7 @@ def middle_of_bend(block: CellBlock, bend: Bend) -> float:
     return (min(bend[0], 0.0) + max(bend[1], 0.0)) * block.width**2 / 16
 
 
-def of_bend(block: CellBlock, bend: Bend) -> float:
+def of_bend(block: CellBlock, bend: CurvatureRange) -> float:
     """Return the error of a mean whose second derivative lies between the two of `bend`.
 
     Only means over rows that change by at most 2 per unit of confidence are so bounded.

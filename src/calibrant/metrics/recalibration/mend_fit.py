@@ -33,7 +33,7 @@ _ONE_SIDED = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class FittedCurve:
     """The fitted map at its knots, with its band.
 
     Parameters
@@ -143,7 +143,7 @@ def fit_value(labels: Labels) -> Value:
     return Value(grid, total, right, special.logit(rates), deviance)
 
 
-def fit_curve(labels: Labels, rng: np.random.Generator) -> Curve:
+def fit_curve(labels: Labels, rng: np.random.Generator) -> FittedCurve:
     """Return the map, its band and its promise."""
     grid, total, right, log_odds, deviance = fit_value(labels)
     fine = lay_grid(labels.confidence, labels.weights, fine=True)
@@ -154,7 +154,7 @@ def fit_curve(labels: Labels, rng: np.random.Generator) -> Curve:
     low, high = np.quantile(drawn, _BAND, axis=0)
     shipped = special.expit(fine.hat @ log_odds)
     distance = np.abs(special.expit(drawn @ fine.hat.T) - shipped) @ (total / total.sum())
-    return Curve(
+    return FittedCurve(
         fine,
         log_odds,
         np.minimum(low, log_odds),

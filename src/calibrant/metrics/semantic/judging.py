@@ -54,7 +54,7 @@ class JudgeErrors:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedDraws:
     """The two calibration errors with intervals that also cover errors of the judge.
 
     `shift1` and `shift2` say how far such errors move each of them on average.
@@ -114,7 +114,7 @@ def judged_intervals(
     bins: int = 10,
     replicates: int = 200,
     rng: RngLike = 0,
-) -> Judged:
+) -> JudgedDraws:
     """Widen the intervals of Sem1-ECE and Sem2-ECE by the judge's errors.
 
     Parameters
@@ -153,7 +153,7 @@ def judged_intervals(
         shifts[row] = _errors(cells, bins) - base
     first, second = (_widened(e, shifts[:, k]) for k, e in enumerate((sem1, sem2)))
     mean = shifts.mean(axis=0)
-    return Judged(first, second, float(mean[0]), float(mean[1]), errors)
+    return JudgedDraws(first, second, float(mean[0]), float(mean[1]), errors)
 
 
 def _columns(scores: QuestionScores) -> Floats:

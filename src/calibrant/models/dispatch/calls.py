@@ -17,7 +17,7 @@ from calibrant.models.asks import Ask, LedgeredDraw, Problem, for_draws, split_d
 from calibrant.models.dispatch.budget import LOOK_AGAIN_S, Budget
 from calibrant.models.dispatch.commit import GroupCommit
 from calibrant.models.dispatch.limit import backoff_s, happens
-from calibrant.models.ledger import Claim, DrawRow
+from calibrant.models.ledger import DrawRow, LedgerClaim
 from calibrant.models.replies.codec import encode_completion
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Job:
 
 
 @dataclass(slots=True)
-class Call:
+class EndpointCall:
     """Draws of a job that are asked for together; they come without gaps.
 
     The ledger knows it as `attempt`, which asks for the first `n` of the draws. `tries` counts
@@ -71,10 +71,10 @@ class Call:
     refusals: int = 0
     patience_until: float = float("inf")
 
-    def claim(self, budget: Budget) -> Claim:
+    def claim(self, budget: Budget) -> LedgerClaim:
         """Return what the ledger is told before the call is sent."""
         tokens, money = budget.most(self.job.request, self.n)
-        return Claim(self.job.request_id, self.draws[0], self.n, tokens, money, budget.caps)
+        return LedgerClaim(self.job.request_id, self.draws[0], self.n, tokens, money, budget.caps)
 
 
 @dataclass(slots=True)
@@ -99,20 +99,20 @@ class Caller:
     of: Dispatcher
     commit: GroupCommit
     fail: Callable[[Exception], None]
-    ended: Callable[[Call], None]
+    ended: Callable[[EndpointCall], None]
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     def stop(self) -> None:
         """Try nothing again; what is out may still come back."""
         self._stop.set()
 
-    def drop(self, call: Call) -> None:
+    def drop(self, call: EndpointCall) -> None:
         """Give up a call that is noted in the ledger and was not sent."""
         why = "the run was ended before"
         self.commit.submit(partial(self.of.ledger.end_attempt, call.attempt, "unsent", why))
         self.ended(call)
 
-    async def make(self, call: Call, *, noted: bool) -> None:
+    async def make(self, call: EndpointCall, *, noted: bool) -> None:
         """Get the draws of a call; tell what ended the run, the job, or this call.
 
         It is noted in the ledger and has a place, or it could not be noted and takes what others
@@ -139,7 +139,7 @@ class Caller:
 
     # -- getting draws ---------------------------------------------------------------------
 
-    async def _get(self, call: Call) -> bool:
+    async def _get(self, call: EndpointCall) -> bool:
         """Get the draws, in as many tries as it takes; return whether the last are on their way.
 
         They are on their way to the ledger, then, and the call ends when they are there.
@@ -162,14 +162,14 @@ class Caller:
                 return False
             await self.of.limit.acquire()
 
-    async def _get_the_rest(self, call: Call) -> bool:
+    async def _get_the_rest(self, call: EndpointCall) -> bool:
         call.draws = await self._left_by_others(call)
         if not await self._note_again(call):
             return False
         await self.of.limit.acquire()
         return await self._get(call)
 
-    async def _note_again(self, call: Call) -> bool:
+    async def _note_again(self, call: EndpointCall) -> bool:
         """Note the next try in the ledger; return whether there is anything left to ask for."""
         while call.draws:
             call.n = len(split_draws(call.draws, self.of.chunk)[0])
@@ -185,7 +185,7 @@ class Caller:
                 await self.of.budget.wait_for_rest(attempt)
         return False
 
-    async def _left_by_others(self, call: Call) -> list[int]:
+    async def _left_by_others(self, call: EndpointCall) -> list[int]:
         """Wait for draws that another process is asking for; return those still missing."""
         id_, draws = call.job.request_id, call.draws
         while True:
@@ -197,7 +197,7 @@ class Caller:
                 return draws
             await asyncio.sleep(LOOK_AGAIN_S)
 
-    async def _send(self, call: Call) -> list[protocol.Completion]:
+    async def _send(self, call: EndpointCall) -> list[protocol.Completion]:
         """Send the request and give the place back, whatever comes of it."""
         of, request, first = self.of, call.job.request, call.draws[0]
         try:
@@ -234,7 +234,7 @@ class Caller:
 
     # -- failures --------------------------------------------------------------------------
 
-    async def _wait_after(self, error: errors.TransientClientError, call: Call) -> None:
+    async def _wait_after(self, error: errors.TransientClientError, call: EndpointCall) -> None:
         """Wait before the next try, or give up."""
         limited = getattr(error, "rate_limited", False)
         if isinstance(error, protocol.ElsewhereError) and not limited:
@@ -279,7 +279,7 @@ class Caller:
         if self._stop.is_set():
             raise StoppedError
 
-    def _note_end(self, call: Call, error: BaseException) -> None:
+    def _note_end(self, call: EndpointCall, error: BaseException) -> None:
         """Write down how an attempt failed, and set the request aside where it is its fault."""
         permanent = isinstance(error, errors.PermanentClientError)
         if isinstance(error, errors.TransientClientError):
@@ -303,7 +303,10 @@ class Caller:
     # -- keeping ---------------------------------------------------------------------------
 
     def _keep(
-        self, call: Call, completions: Sequence[protocol.Completion], then: Callable[[Call], None]
+        self,
+        call: EndpointCall,
+        completions: Sequence[protocol.Completion],
+        then: Callable[[EndpointCall], None],
     ) -> None:
         """Commit the draws, count them as got, and go on."""
         job, attempt = call.job, call.attempt
@@ -324,7 +327,7 @@ class Caller:
 
         self.commit.keep(attempt, rows, kept)
 
-    async def _kept(self, call: Call, completions: Sequence[protocol.Completion]) -> None:
+    async def _kept(self, call: EndpointCall, completions: Sequence[protocol.Completion]) -> None:
         """Keep the draws, and wait until they are kept."""
         done = asyncio.Event()
         self._keep(call, completions, lambda _: done.set())

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 
 from calibrant.models.dispatch.limit import happens
-from calibrant.models.ledger import Claim, DrawRow, Ledger, Refusal
+from calibrant.models.ledger import DrawRow, Ledger, LedgerClaim, Refusal
 from calibrant.models.ledger.repair import ledger_error
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class GroupCommit:
         self._loop = asyncio.get_running_loop()
         self._queue: list[tuple[Callable[[], Any], Then, bool]] = []
         self._kept: list[tuple[tuple[int, Sequence[DrawRow]], Then]] = []
-        self._claims: list[tuple[Claim, Then]] = []
+        self._claims: list[tuple[LedgerClaim, Then]] = []
         self._wake = asyncio.Event()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self._task = asyncio.create_task(self._run())
@@ -89,12 +89,12 @@ class GroupCommit:
         self._kept.append(((attempt, rows), then))
         self._wake.set()
 
-    def claim(self, claim: Claim, then: Then) -> None:
+    def claim(self, claim: LedgerClaim, then: Then) -> None:
         """Note a call, then tell what `Ledger.claim_all` says of it."""
         self._claims.append((claim, then))
         self._wake.set()
 
-    def claimed(self, claim: Claim) -> asyncio.Future[int | Refusal | None]:
+    def claimed(self, claim: LedgerClaim) -> asyncio.Future[int | Refusal | None]:
         """Return a future of what `claim` tells."""
         future: asyncio.Future[int | Refusal | None] = self._loop.create_future()
         self.claim(claim, _settle(future))

@@ -7,7 +7,7 @@ from itertools import islice
 
 import msgspec
 
-from calibrant.models.asks import Ask, Finding, Outcome, Plan, Price, Progress, split_draws
+from calibrant.models.asks import Ask, EndpointNote, Outcome, Plan, Price, RunProgress, split_draws
 from calibrant.models.capabilities import check_request
 from calibrant.models.dispatch.budget import Budget, prompt_tokens_estimate
 from calibrant.models.dispatch.limit import AdaptiveLimit, Trouble
@@ -72,7 +72,7 @@ class Dispatcher:
         patience_s: float = 900.0,
         drain_s: float = 0.5,
         retry_failures: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[RunProgress], None] | None = None,
         first_backoff_s: float = 0.5,
     ) -> None:
         most = min(max_concurrency, client.capabilities.concurrency or max_concurrency)
@@ -98,7 +98,7 @@ class Dispatcher:
         self.budget = Budget(caps or Caps(), prices or {})
         self.watch = EndpointWatch()
         self.counts = Counter[str]()
-        """What `Progress` counts of asks, draws and retries."""
+        """What `RunProgress` counts of asks, draws and retries."""
         self._callback = progress
         self._started = time.monotonic()
         self._told = 0.0
@@ -233,14 +233,14 @@ class Dispatcher:
             self._callback(self.progress)
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[EndpointNote]:
         """What the endpoint was seen to do that a reader of the results must know."""
         return self.watch.findings()
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         """Counts of this dispatcher so far."""
-        return Progress(
+        return RunProgress(
             **self.counts,
             calls=self.budget.calls,
             prompt_tokens=self.budget.prompt_tokens,

@@ -12,7 +12,7 @@ import msgspec
 
 from calibrant.core.errors import BudgetError
 from calibrant.models.asks import Ask, LedgeredDraw, Outcome, Problem, split_draws
-from calibrant.models.dispatch.calls import Call, Caller, Job
+from calibrant.models.dispatch.calls import Caller, EndpointCall, Job
 from calibrant.models.dispatch.commit import GroupCommit
 from calibrant.models.ledger import LedgerKey, Refusal
 from calibrant.models.protocol import Request
@@ -40,9 +40,9 @@ class Run:
         self._windows = windows
         self._commit = GroupCommit.enter(dispatcher.ledger)
         self._caller = Caller(dispatcher, self._commit, self._break, self._end)
-        self._next: deque[Call] = deque()
+        self._next: deque[EndpointCall] = deque()
         self._noting = 0
-        self._noted: deque[Call] = deque()
+        self._noted: deque[EndpointCall] = deque()
         self._begun = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._active: dict[int, list[tuple[Ask, Request]]] = {}
@@ -153,7 +153,7 @@ class Run:
         job.calls_left = len(chunks)
         for chunk in chunks:
             await self._until(self._has_room)
-            call = Call(job, chunk, n=len(chunk))
+            call = EndpointCall(job, chunk, n=len(chunk))
             self._begun += 1
             if self._error is not None or job.problem is not None:
                 self._end(call)
@@ -215,11 +215,13 @@ class Run:
         if waiting and self._alarm is None and (rest := self._limit.paused_for()) > 0:
             self._alarm = asyncio.get_running_loop().call_later(rest, self._wake)
 
-    def _is_over(self, call: Call) -> bool:
+    def _is_over(self, call: EndpointCall) -> bool:
         """Whether it would be for nothing to send this call."""
         return self._stopped or self._broken or call.job.problem is not None
 
-    def _note(self, call: Call, attempt: int | Refusal | None, error: Exception | None) -> None:
+    def _note(
+        self, call: EndpointCall, attempt: int | Refusal | None, error: Exception | None
+    ) -> None:
         """Go on with a call that the ledger knows of."""
         self._noting -= 1
         if error is not None:
@@ -245,7 +247,7 @@ class Run:
         self._tasks.discard(task)
         self._moved.set()
 
-    def _end(self, call: Call) -> None:
+    def _end(self, call: EndpointCall) -> None:
         """Count a call as ended, and its job as done where it was the last one."""
         self._begun -= 1
         self._of.budget.changed.set()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.core.imports import data_beside
-from calibrant.models.asks import Ask, Finding, LedgeredDraw
+from calibrant.models.asks import Ask, EndpointNote, LedgeredDraw
 from calibrant.models.protocol import Completion, EndpointRefusedError, Request
 from calibrant.models.replies.tokens import TokenLogprobs
 
@@ -113,7 +113,7 @@ class EndpointWatch:
                 f"{_most_often(self.why['logprobs-refused'])}"
             )
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[EndpointNote]:
         """Return what was found, the gravest first."""
         named = self.why["settings-refused"]
         warm = "; a single answer is then one draw at the model's own temperature"
@@ -129,16 +129,16 @@ class EndpointWatch:
         for kind, message in MESSAGES.items():
             if count := self.counts[kind]:
                 filled = {"count": count, "why": _most_often(self.why[kind])}
-                counted.append(Finding(kind, message.format_map({**fields, **filled}), count))
+                counted.append(EndpointNote(kind, message.format_map({**fields, **filled}), count))
         repeats = ((self.between, "of separate calls"), (self.within, "of one call (n > 1)"))
         copies = [
-            Finding("draws-not-independent", _words(seen, where), seen.repeated)
+            EndpointNote("draws-not-independent", _words(seen, where), seen.repeated)
             for seen, where in repeats
             if seen.suspicious()
         ]
         changed = [_changed(*item) for item in self.models.items() if len(item[1]) > 1]
         left_out = [
-            Finding(
+            EndpointNote(
                 "endpoint-left-out",
                 f"{name} failed and was left out; the other endpoints went on without it",
                 times,
@@ -155,9 +155,9 @@ def _most_often(seen: Counter[str]) -> str:
     return seen.most_common(1)[0][0] if seen else ""
 
 
-def _changed(name: str, answered: Counter[str]) -> Finding:
+def _changed(name: str, answered: Counter[str]) -> EndpointNote:
     shares = ", ".join(f"{model}: {count}" for model, count in answered.most_common())
-    return Finding(
+    return EndpointNote(
         "model-changed",
         f"draws of {name!r} were answered by different models ({shares})",
         answered.total() - max(answered.values()),

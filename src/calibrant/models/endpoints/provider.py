@@ -109,7 +109,7 @@ class ProviderClient(HttpClient):
             return choices
         return [replace(one, response=self._json(received)) for one in choices]
 
-    def _parse(self, received: Received) -> chat.Answer:
+    def _parse(self, received: Received) -> chat.ChatAnswer:
         """Return the answer, or say in which way it is none."""
         if self.wire.read is not None:
             return self.wire.read(self._json(received))
@@ -117,7 +117,7 @@ class ProviderClient(HttpClient):
         if isinstance(answer, str):
             # It is paid for whatever its form: what can be read of it is kept.
             answer = chat.loose_answer(received.raw, answer) or answer
-        if isinstance(answer, chat.Answer) and answer.choices:
+        if isinstance(answer, chat.ChatAnswer) and answer.choices:
             self._check_no_key(received.text)
             return answer
         # The general reader names what is wrong: no JSON, no object, an error inside.

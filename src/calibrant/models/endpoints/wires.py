@@ -9,11 +9,11 @@ import msgspec
 from calibrant.core.errors import PermanentClientError, TransientClientError
 from calibrant.models.capabilities import Preset
 from calibrant.models.protocol import Json, Message, Request, image_address
-from calibrant.models.replies.chat import Answer, Choice, Counts, Logprobs, Reply
+from calibrant.models.replies.chat import ChatAnswer, ChatChoice, Logprobs, Reply, TokenCounts
 from calibrant.models.replies.malformed_reply import bounded_text, short_name, text_of, token_count
 
 _SHOW_LOGPROBS = "message.output_text.logprobs"
-_Read: TypeAlias = tuple[Choice, str | None]
+_Read: TypeAlias = tuple[ChatChoice, str | None]
 """A choice, and what is odd about its log-probs."""
 _STRICT: dict[str, Json] = {"name": "answer", "strict": True}
 _FINISH = {
@@ -33,7 +33,7 @@ class Wire:
 
     path: str
     write: Callable[[Request, Preset], dict[str, Json]]
-    read: Callable[[Mapping[str, object]], Answer] | None
+    read: Callable[[Mapping[str, object]], ChatAnswer] | None
     effort: str
 
     def effort_fields(self, effort: str | None) -> dict[str, Json]:
@@ -130,7 +130,7 @@ def _write_responses(request: Request, _: Preset) -> dict[str, Json]:
     return {**body, **(request.extra or {})}
 
 
-def read_response(answer: Mapping[str, object]) -> Answer:
+def read_response(answer: Mapping[str, object]) -> ChatAnswer:
     """Return an answer of the Responses interface as a chat completion.
 
     Examples
@@ -158,7 +158,7 @@ def read_response(answer: Mapping[str, object]) -> Answer:
         refusal="".join(str(part.get("refusal", "")) for part in parts) or None,
     )
     counted = ("input_tokens", "output_tokens", "output_tokens_details")
-    return _answer(answer, [choice], Counts(*map(_inside(answer, "usage").get, counted)))
+    return _answer(answer, [choice], TokenCounts(*map(_inside(answer, "usage").get, counted)))
 
 
 def _inside(answer: Mapping[str, object], name: str) -> Mapping[str, Any]:
@@ -173,13 +173,13 @@ def _mappings(values: object) -> list[Mapping[str, Any]]:
 
 
 def _answer(
-    answer: Mapping[str, object], choices: list[_Read], usage: Counts, odd: str | None = None,
+    answer: Mapping[str, object], choices: list[_Read], usage: TokenCounts, odd: str | None = None,
     *, names: tuple[str, str] = ("id", "model"),
-) -> Answer:  # fmt: skip
+) -> ChatAnswer:  # fmt: skip
     """Return the answer of these choices, with the first thing that is odd about it."""
     odd = next((why for _, why in choices if why is not None), odd)
     id_, model = map(answer.get, names)
-    return Answer([choice for choice, _ in choices], usage, model=model, id=id_, odd=odd)
+    return ChatAnswer([choice for choice, _ in choices], usage, model=model, id=id_, odd=odd)
 
 
 def _choice(
@@ -198,7 +198,7 @@ def _choice(
     except msgspec.ValidationError as error:
         odd = str(error)
     reply = Reply(bounded_text(text or ""), refusal, reasoning=thought or None)
-    return Choice(reply, index, logprobs, _FINISH.get(reason, reason.lower())), odd
+    return ChatChoice(reply, index, logprobs, _FINISH.get(reason, reason.lower())), odd
 
 
 def _joined(parts: Iterable[Any]) -> str:
@@ -238,7 +238,7 @@ def _write_messages(request: Request, _: Preset) -> dict[str, Json]:
     return body
 
 
-def _read_message(answer: Mapping[str, object]) -> Answer:
+def _read_message(answer: Mapping[str, object]) -> ChatAnswer:
     blocks = answer.get("content")
     listed = blocks if isinstance(blocks, list) else []
     said = [block for block in listed if isinstance(block, Mapping | str)]
@@ -254,7 +254,7 @@ def _read_message(answer: Mapping[str, object]) -> Answer:
     thought = _joined(block.get("thinking") for block in _mappings(said))
     choice = _choice(text_of(spoken if listed else blocks), thought, answer.get("stop_reason"))
     odd = None if isinstance(blocks, list) else "content is no list of blocks"
-    return _answer(answer, [choice], Counts(prompt, used.get("output_tokens")), odd)
+    return _answer(answer, [choice], TokenCounts(prompt, used.get("output_tokens")), odd)
 
 
 # -- Gemini's content ------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def _file(url: str, kind: str, data: str) -> dict[str, Json]:
     return {"fileData": {"fileUri": url}}
 
 
-def _read_content(answer: Mapping[str, object]) -> Answer:
+def _read_content(answer: Mapping[str, object]) -> ChatAnswer:
     candidates = answer.get("candidates")
     if not candidates:
         if blocked := _inside(answer, "promptFeedback").get("blockReason"):
@@ -314,7 +314,7 @@ def _read_content(answer: Mapping[str, object]) -> Answer:
     spoken, thought = usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")
     if count := token_count(thought):
         spoken = count + (token_count(spoken) or 0)
-    counts = Counts(usage.get("promptTokenCount"), spoken, {"reasoning_tokens": thought})
+    counts = TokenCounts(usage.get("promptTokenCount"), spoken, {"reasoning_tokens": thought})
     names = ("responseId", "modelVersion")
     return _answer(answer, list(map(_candidate, candidates)), counts, names=names)
 

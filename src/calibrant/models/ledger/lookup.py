@@ -242,7 +242,7 @@ class LedgerLookup:
             self._session_is_new = True
         return self._session
 
-    def claim_all(self, claims: Sequence[schema.Claim]) -> list[int | schema.Refusal | None]:
+    def claim_all(self, claims: Sequence[schema.LedgerClaim]) -> list[int | schema.Refusal | None]:
         """Start the attempts, as far as draws are free and caps are kept.
 
         None stands for a claim of which a draw is held or asked for by others, a Refusal for
@@ -272,7 +272,7 @@ class LedgerLookup:
         self._db.executemany("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)", started)
         return answers
 
-    def _refusal(self, claim: schema.Claim) -> schema.Refusal | None:
+    def _refusal(self, claim: schema.LedgerClaim) -> schema.Refusal | None:
         if claim.caps is None:
             return None
         if self._spent is None:

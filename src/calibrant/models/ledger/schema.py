@@ -65,7 +65,7 @@ class Accounts:
     --------
     >>> own = Accounts()
     >>> own.set_aside(7, tokens=100, money=0.5)
-    >>> claim = Claim(1, first_draw=0, n=1, tokens=60, money=0.1, caps=Caps(tokens=150))
+    >>> claim = LedgerClaim(1, first_draw=0, n=1, tokens=60, money=0.1, caps=Caps(tokens=150))
     >>> own.refusal(claim, Account(), others_may_free=False)
     ... # doctest: +ELLIPSIS
     Refusal(reason='the cap of 150 tokens could be exceeded: 100 used...', may_wait=True)
@@ -140,7 +140,9 @@ class Accounts:
 
     # -- caps ------------------------------------------------------------------------------
 
-    def refusal(self, claim: Claim, others: Account, *, others_may_free: bool) -> Refusal | None:
+    def refusal(
+        self, claim: LedgerClaim, others: Account, *, others_may_free: bool
+    ) -> Refusal | None:
         """Return why a call that can take so much may not be sent, None where it may."""
         caps, tokens, money = claim.caps or Caps(), claim.tokens, claim.money
         total = self._account + others
@@ -267,7 +269,7 @@ class DrawRow(NamedTuple):
     cost: float | None = None
 
 
-class Claim(NamedTuple):
+class LedgerClaim(NamedTuple):
     """Draws of a request that a call is about to be sent for, and the most that it can cost.
 
     With `caps` the call is refused where the ledger as a whole could exceed one of them.

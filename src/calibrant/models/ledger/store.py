@@ -34,13 +34,13 @@ class Ledger(LedgerLookup):
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from calibrant.models.ledger import Claim, DrawRow, LedgerKey
+    >>> from calibrant.models.ledger import LedgerClaim, DrawRow, LedgerKey
     >>> folder = tempfile.TemporaryDirectory()
     >>> with Ledger(pathlib.Path(folder.name) / "ledger.sqlite") as ledger:
     ...     key = LedgerKey("http://127.0.0.1/v1", "m", "answer", b"{}")
     ...     with ledger.writing():
     ...         request = ledger.register([key])[0]
-    ...         [attempt] = ledger.claim_all([Claim(request, first_draw=0, n=1)])
+    ...         [attempt] = ledger.claim_all([LedgerClaim(request, first_draw=0, n=1)])
     ...     with ledger.writing():
     ...         _ = ledger.keep_all([(attempt, [DrawRow(request, 0, attempt, b"Paris")])])
     ...     ledger.held([key])

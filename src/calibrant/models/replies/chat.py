@@ -28,7 +28,7 @@ class Alternative(msgspec.Struct, gc=False):
     logprob: float
 
 
-class Entry(msgspec.Struct, gc=False):
+class LogprobEntry(msgspec.Struct, gc=False):
     """A token, its log-prob and its alternatives."""
 
     token: str
@@ -39,7 +39,7 @@ class Entry(msgspec.Struct, gc=False):
 class Logprobs(msgspec.Struct):
     """Log-probs in the form of OpenAI (`content`) or in the older one (columns)."""
 
-    content: list[Entry] | None = None
+    content: list[LogprobEntry] | None = None
     tokens: list[str] | None = None
     token_logprobs: list[float | None] | None = None
     top_logprobs: list[dict[str, float] | None] | None = None
@@ -55,7 +55,7 @@ class Reply(msgspec.Struct):
     reasoning: Any = None
 
 
-class Choice(msgspec.Struct):
+class ChatChoice(msgspec.Struct):
     """One draw of a call."""
 
     message: Reply
@@ -64,7 +64,7 @@ class Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class Counts(msgspec.Struct):
+class TokenCounts(msgspec.Struct):
     """Tokens of a call as the endpoint counts them; a count may be anything."""
 
     prompt_tokens: Any = None
@@ -72,21 +72,21 @@ class Counts(msgspec.Struct):
     completion_tokens_details: Any = None
 
 
-class Answer(msgspec.Struct):
+class ChatAnswer(msgspec.Struct):
     """A chat completion, as far as it is read."""
 
-    choices: list[Choice] | None = None
-    usage: Counts | None = None
+    choices: list[ChatChoice] | None = None
+    usage: TokenCounts | None = None
     model: Any = None
     id: Any = None
     odd: str | None = None
     raw: str | None = None
 
 
-_decoder = msgspec.json.Decoder(Answer)
+_decoder = msgspec.json.Decoder(ChatAnswer)
 
 
-def parse_answer(raw: bytes) -> Answer | str:
+def parse_answer(raw: bytes) -> ChatAnswer | str:
     """Return the parsed answer, or what is wrong with its form.
 
     Examples
@@ -102,7 +102,7 @@ def parse_answer(raw: bytes) -> Answer | str:
         return str(error)
 
 
-def loose_answer(raw: bytes, form: str) -> Answer | None:
+def loose_answer(raw: bytes, form: str) -> ChatAnswer | None:
     """Return what can be read of an answer of an odd form, with the raw text; None if nothing.
 
     Examples
@@ -117,16 +117,16 @@ def loose_answer(raw: bytes, form: str) -> Answer | None:
         return None
 
 
-def _loosely(body: Any, form: str, raw: bytes = b"") -> Answer | None:
+def _loosely(body: Any, form: str, raw: bytes = b"") -> ChatAnswer | None:
     listed = body.get("choices") if isinstance(body, Mapping) else None
     read = [_loose_choice(one) for one in listed] if isinstance(listed, list) else []
     choices = [choice for choice in read if choice is not None]
     if not choices or len(choices) < len(read):
         return None
     usage = body.get("usage")
-    return Answer(
+    return ChatAnswer(
         choices=choices,
-        usage=msgspec.convert(usage, Counts) if isinstance(usage, dict) else None,
+        usage=msgspec.convert(usage, TokenCounts) if isinstance(usage, dict) else None,
         model=body.get("model"),
         id=body.get("id"),
         odd=form,
@@ -134,7 +134,7 @@ def _loosely(body: Any, form: str, raw: bytes = b"") -> Answer | None:
     )
 
 
-def _loose_choice(choice: Any) -> Choice | None:
+def _loose_choice(choice: Any) -> ChatChoice | None:
     """Return a choice that has a text in any form; its log-probs only where they are sound."""
     if not isinstance(choice, Mapping):
         return None
@@ -151,13 +151,13 @@ def _loose_choice(choice: Any) -> Choice | None:
         logprobs = None
     index = choice.get("index")
     finish = odd_forms.short_name(choice.get("finish_reason"))
-    return Choice(Reply(text), index if isinstance(index, int) else 0, logprobs, finish)
+    return ChatChoice(Reply(text), index if isinstance(index, int) else 0, logprobs, finish)
 
 
-def typed_answer(answer: Mapping[str, object]) -> Answer:
+def typed_answer(answer: Mapping[str, object]) -> ChatAnswer:
     """Return an answer that was parsed already, as far as it can be read, or raise."""
     try:
-        return msgspec.convert(answer, Answer)
+        return msgspec.convert(answer, ChatAnswer)
     except msgspec.ValidationError as error:
         loose = _loosely(answer, str(error))
         if loose is None:
@@ -166,7 +166,7 @@ def typed_answer(answer: Mapping[str, object]) -> Answer:
 
 
 def read_answer(
-    answer: Answer, request: Request, latency_s: float, *, one_choice_counted: bool = False
+    answer: ChatAnswer, request: Request, latency_s: float, *, one_choice_counted: bool = False
 ) -> list[Completion]:
     """Return the completions of an answer, in the order of their index.
 
@@ -177,7 +177,7 @@ def read_answer(
     choices = answer.choices or []
     if len(choices) > 1:
         choices = sorted(choices, key=lambda choice: choice.index or 0)[: request.n]
-    usage = answer.usage or Counts()
+    usage = answer.usage or TokenCounts()
     logprobs = [_read_logprobs(choice) if request.logprobs else None for choice in choices]
     usages, estimated = _read_usages(
         usage, logprobs, choices, request, one_choice_counted=one_choice_counted
@@ -202,10 +202,10 @@ def read_answer(
 
 
 def _completion(
-    answer: Answer,
+    answer: ChatAnswer,
     request: Request,
     latency_s: float,
-    choice: Choice,
+    choice: ChatChoice,
     logprobs: TokenLogprobs | None,
     usage: Usage,
     estimated: str | None,
@@ -274,7 +274,7 @@ def _refuse_gaps(
     return replace(completion, logprobs=None, logprobs_refused=reason)
 
 
-def _read_logprobs(choice: Choice) -> TokenLogprobs | None:
+def _read_logprobs(choice: ChatChoice) -> TokenLogprobs | None:
     """Return the token log-probs; None where a choice lacks them, which can happen."""
     given = choice.logprobs
     if given is None:
@@ -299,9 +299,9 @@ def _read_logprobs(choice: Choice) -> TokenLogprobs | None:
 
 
 def _read_usages(
-    usage: Counts,
+    usage: TokenCounts,
     logprobs: list[TokenLogprobs | None],
-    choices: list[Choice],
+    choices: list[ChatChoice],
     request: Request,
     *,
     one_choice_counted: bool,
@@ -335,11 +335,11 @@ def _read_usages(
     return usages, estimated
 
 
-def _tokens_of(choice: Choice) -> int:
+def _tokens_of(choice: ChatChoice) -> int:
     return completion_tokens_estimate(choice.message.content or choice.message.refusal or "")
 
 
-def _why_estimated(usage: Counts) -> str:
+def _why_estimated(usage: TokenCounts) -> str:
     counts = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
     wrong = [name for name, n in counts.items() if n is not None and not odd_forms.token_count(n)]
     return f"impossible {' and '.join(wrong)}" if wrong else "no count of tokens"

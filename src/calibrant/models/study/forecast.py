@@ -12,7 +12,7 @@ from calibrant.models.dispatch.dispatcher import Dispatcher
 from calibrant.models.ledger import Ledger
 from calibrant.models.replies.codec import decode_completion
 from calibrant.models.study.config import ModelConfig, StudyConfig
-from calibrant.models.study.plan import Inquiry, Question, Subject, Tag, Wanted
+from calibrant.models.study.plan import Inquiry, PlannedQuestion, Subject, Tag, Wanted
 from calibrant.models.study.prices import load_prices, price_of
 from calibrant.models.study.probes import PROBES
 
@@ -189,7 +189,7 @@ class _ModelForecast:
         self.dispatcher = Dispatcher(inquiry.clients[model.name], ledger, prices=by_model)
         self.subjects: dict[str, Subject] = {}
 
-    def first_and_second_turn(self, questions: Sequence[Question]) -> Iterable[ForecastRow]:
+    def first_and_second_turn(self, questions: Sequence[PlannedQuestion]) -> Iterable[ForecastRow]:
         asks = list(self.asker.first_turn(questions))
         yield from self.rows(asks)
         self._find_subjects(questions, asks)
@@ -205,7 +205,7 @@ class _ModelForecast:
             purpose = Tag.of(group[0]).probe.purpose
             yield ForecastRow(self.asker.model.name, probe, purpose, **counts, cost=plan.cost)
 
-    def _find_subjects(self, questions: Sequence[Question], asks: Sequence[Ask]) -> None:
+    def _find_subjects(self, questions: Sequence[PlannedQuestion], asks: Sequence[Ask]) -> None:
         answers = [ask for ask in asks if Tag.of(ask).probe.name in ("greedy", "samples")]
         texts = self._ledgered_texts(answers)
         for question in questions:
@@ -229,7 +229,7 @@ class _ModelForecast:
                 texts.setdefault(key, []).append(decode_completion(draw.payload).text)
         return texts
 
-    def _stand_in(self, question: Question) -> Subject:
+    def _stand_in(self, question: PlannedQuestion) -> Subject:
         letters = LETTERS_PER_TOKEN * self.asker.most_tokens("answer", question.kind)
         longest = f"{self.asker.model.name} ".ljust(letters, "x")
         times = self.asker.config.sampling

@@ -23,7 +23,7 @@ _refused = partial(InputError, source="questions")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlannedQuestion:
     """One row of the questions table, as far as asking needs it."""
 
     question_id: str
@@ -34,7 +34,7 @@ class Question:
     """The conversation whose last turn is the question; it may hold images."""
 
 
-def iterate_questions(frame: pl.DataFrame) -> Iterator[Question]:
+def iterate_questions(frame: pl.DataFrame) -> Iterator[PlannedQuestion]:
     """Yield the rows of a questions table."""
     wanted = ("question_id", "text", "kind", "choices", "messages")
     columns = [name for name in wanted if name in frame.columns]
@@ -44,7 +44,7 @@ def iterate_questions(frame: pl.DataFrame) -> Iterator[Question]:
             raise _refused(f"kind is one of {', '.join(KINDS)}, got {kind!r}", row=number)
         turns = _turns(row.get("messages"), number)
         choices = tuple(row.get("choices") or ())
-        yield Question(row["question_id"], row["text"], kind, choices, turns)
+        yield PlannedQuestion(row["question_id"], row["text"], kind, choices, turns)
 
 
 def _turns(messages: str | None, number: int) -> tuple[Message, ...]:
@@ -130,7 +130,7 @@ class Subject:
 class Tag:
     """What lets the runner recognise an outcome."""
 
-    question: Question
+    question: PlannedQuestion
     probe: Probe
     about: str | None = None
     position: int = 0
@@ -170,7 +170,11 @@ class Asker:
         return self.config.sampling.max_tokens.get(prompt, usual)
 
     def subject(
-        self, question: Question, response: str | None, samples: Sequence[str], extract: Extract
+        self,
+        question: PlannedQuestion,
+        response: str | None,
+        samples: Sequence[str],
+        extract: Extract,
     ) -> Subject | None:
         """Return what second turns ask about; without an answer there is nothing to ask.
 
@@ -192,14 +196,14 @@ class Asker:
         shown = most_frequent(list(sampled), self.config.sampling.candidates)
         return Subject(answer, response, tuple(shown), tuple(samples))
 
-    def first_turn(self, questions: Sequence[Question]) -> Iterator[Ask]:
+    def first_turn(self, questions: Sequence[PlannedQuestion]) -> Iterator[Ask]:
         """Yield the asks that need nothing but the question."""
         for probe in self.wanted.in_sending_order(1):
             for question in questions:
                 yield self._ask(question, probe)
 
     def second_turn(
-        self, questions: Sequence[Question], subjects: Mapping[str, Subject]
+        self, questions: Sequence[PlannedQuestion], subjects: Mapping[str, Subject]
     ) -> Iterator[Ask]:
         """Yield the asks about greedy answers; questions without one are left out."""
         for probe in self.wanted.probes(2):
@@ -215,7 +219,7 @@ class Asker:
                     yield self._ask(question, probe, alone, position)
 
     def pool_turn(
-        self, questions: Sequence[Question], pools: Mapping[str, Sequence[str]]
+        self, questions: Sequence[PlannedQuestion], pools: Mapping[str, Sequence[str]]
     ) -> Iterator[Ask]:
         """Yield the asks about every candidate of the pool that the models share."""
         for probe in self.wanted.probes(3):
@@ -224,7 +228,11 @@ class Asker:
                     yield self._ask(question, probe, Subject(candidate, candidate), position)
 
     def _ask(
-        self, question: Question, probe: Probe, subject: Subject | None = None, position: int = 0
+        self,
+        question: PlannedQuestion,
+        probe: Probe,
+        subject: Subject | None = None,
+        position: int = 0,
     ) -> Ask:
         prompt = self.book.find(probe.prompt, question.kind)
         values = {
@@ -241,7 +249,7 @@ class Asker:
         return Ask(request, probe.ledger_purpose, draws=self.wanted.draws[probe.name], tag=tag)
 
     def _request(
-        self, question: Question, probe: Probe, prompt: Prompt, values: Mapping[str, str]
+        self, question: PlannedQuestion, probe: Probe, prompt: Prompt, values: Mapping[str, str]
     ) -> Request:
         sampling = self.config.sampling
         alternatives = TOP_TOKENS if probe.name in self.wanted.top else 0
@@ -257,14 +265,14 @@ class Asker:
             stop=prompt.stop,
         )
 
-    def _seed(self, question: Question, probe: Probe) -> int:
+    def _seed(self, question: PlannedQuestion, probe: Probe) -> int:
         # Seeds are stepped by draw, so two questions must be far apart: 31 bits of a hash.
         key = (self.config.seed, self.model.name, question.question_id, probe.ledger_purpose)
         digest = hashlib.blake2b(repr(key).encode(), digest_size=4).digest()
         return int.from_bytes(digest) >> 1
 
 
-Extract = Callable[[Question, str], str | None]
+Extract = Callable[[PlannedQuestion, str], str | None]
 """Finds the final answer in a response; None where there is none."""
 
 
@@ -287,7 +295,7 @@ class Inquiry:
     """
 
     config: StudyConfig
-    questions: Sequence[Question]
+    questions: Sequence[PlannedQuestion]
     wanted: Mapping[str, Wanted]
     clients: Mapping[str, Client]
     prices: Mapping[str, Price | None]

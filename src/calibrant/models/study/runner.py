@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from calibrant.core.errors import BudgetError
-from calibrant.models.asks import Ask, Finding, Outcome, Progress
+from calibrant.models.asks import Ask, EndpointNote, Outcome, RunProgress
 from calibrant.models.dispatch.dispatcher import Dispatcher
 from calibrant.models.ledger import Ledger
 from calibrant.models.study.config import ModelConfig
@@ -27,7 +27,7 @@ class ProgressWatch(Protocol):
     def start(self, model: str, draws: int, *, priced: bool) -> None:
         """Note that a model's turn begins; so many draws are wanted of it."""
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         """Note the counts of the current model so far."""
 
 
@@ -44,7 +44,7 @@ class Missing(msgspec.Struct):
 
 
 class Counts(msgspec.Struct):
-    """What was sent to a model and what came of it, summed over the turns; see `Progress`."""
+    """What was sent to a model and what came of it, summed over the turns; see `RunProgress`."""
 
     draws_new: int
     draws_cached: int
@@ -67,7 +67,7 @@ class Collected:
 
     draws: pl.DataFrame
     failures: list[Missing]
-    findings: list[tuple[str, Finding]]
+    findings: list[tuple[str, EndpointNote]]
     skipped: dict[str, int]
     counts: dict[str, Counts]
     stopped: str | None = None

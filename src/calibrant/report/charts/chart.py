@@ -98,7 +98,7 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReferenceLine:
     """A straight line across the whole plane at one value of x or y, with a word on it."""
 
     at: float
@@ -128,7 +128,7 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class CountMarks:
     """How many rows lie in equal stretches of the x axis: bars in a strip below the plane."""
 
     counts: Sequence[float]
@@ -165,7 +165,7 @@ class Cell:
     key: str = ""
 
 
-Mark = Dot | Line | Band | Rule | Label | Area | Counts | Item | Cell
+Mark = Dot | Line | Band | ReferenceLine | Label | Area | CountMarks | Item | Cell
 
 
 @dataclass(frozen=True, slots=True)

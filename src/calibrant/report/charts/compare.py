@@ -107,8 +107,8 @@ def _scatter(pairs: Sequence[PairEntry]) -> chart.Chart:
     marks: list[chart.Mark] = [
         chart.Area((-wide, 0), (0, high)),
         chart.Area((0, -high), (wide, 0)),
-        chart.Rule(0, "x"),
-        chart.Rule(0, "y"),
+        chart.ReferenceLine(0, "x"),
+        chart.ReferenceLine(0, "y"),
         *dots,
     ]
     legend: chart.Legend = [(tone, "dot", words) for tone, words in _STATES.values()]

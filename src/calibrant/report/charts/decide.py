@@ -6,7 +6,17 @@ from collections.abc import Iterator, Mapping
 from calibrant.findings.documents import decisions
 from calibrant.findings.documents.fields import CascadeFields, DecideFields, MendFields
 from calibrant.report.blocks import entry_name
-from calibrant.report.charts.chart import TONES, Axis, Band, Chart, Dot, Line, Mark, Rule, between
+from calibrant.report.charts.chart import (
+    TONES,
+    Axis,
+    Band,
+    Chart,
+    Dot,
+    Line,
+    Mark,
+    ReferenceLine,
+    between,
+)
 from calibrant.report.charts.scales import percent
 
 
@@ -25,7 +35,7 @@ def charts(document: DecideFields) -> Iterator[Chart]:
     marks: list[Mark] = [Line([(share, error) for share, error, _ in curve], tips=tips)]
     limit = entry.max_error
     if limit is not None:
-        marks.append(Rule(limit, words=f"limit {percent(limit)}"))
+        marks.append(ReferenceLine(limit, words=f"limit {percent(limit)}"))
     if entry.answered.value is not None and entry.error.value is not None:
         chosen = entry.answered.value, entry.error.value
         marks.append(Dot(*chosen, tone="second", shape="ring", label="chosen"))

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from calibrant.findings.documents import audits
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
-from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Label, Line, Mark, Rule, bounds
+from calibrant.report.charts.chart import (
+    Axis,
+    Band,
+    Chart,
+    Dot,
+    Label,
+    Line,
+    Mark,
+    ReferenceLine,
+    bounds,
+)
 from calibrant.report.charts.reliability import diagram_of_series
 from calibrant.report.charts.scales import in_points, points, short_number
 
@@ -86,8 +96,8 @@ def _strata(block: audits.SemanticEntry, number: int) -> Chart:
         marks.append(Line([(x, getattr(row, key)) for x, row in rows], tone, name, tips=tips))
     marks += [Label(x, _top(row), f"{row.n:,}", "middle") for x, row in rows]
     if at := block.boundaries:
-        marks.append(Rule(at["jensen"], "x", "low margin from here", dashed=True))
-        marks.append(Rule(at["large_margin"], "x", "large margin from here", dashed=True))
+        marks.append(ReferenceLine(at["jensen"], "x", "low margin from here", dashed=True))
+        marks.append(ReferenceLine(at["large_margin"], "x", "large margin from here", dashed=True))
     return Chart(
         f"margins-{number}",
         f"{block.name}: calibration error by margin",
@@ -115,7 +125,7 @@ def _plane(cells: Sequence[audits.PlaneCell], model: str, number: int) -> Chart:
     ]
     edge = [(math.sqrt(math.log(k)), float(k)) for k in range(1, top + 1)]
     marks.append(Line(edge, "second", "large margin", look="dashed"))
-    marks.append(Rule(2 * JENSEN_BOUNDARY, "x", "low margin from here", dashed=True))
+    marks.append(ReferenceLine(2 * JENSEN_BOUNDARY, "x", "low margin from here", dashed=True))
     return Chart(
         f"regimes-{number}",
         f"{model}: how close the race between meanings is",

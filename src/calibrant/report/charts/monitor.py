@@ -9,7 +9,17 @@ from calibrant.findings.documents.labels import GapCell, LabelEntry, MonitorEntr
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import entry_name
 from calibrant.report.cells import turned
-from calibrant.report.charts.chart import Axis, Band, Chart, Dot, Line, Mark, Rule, Shape, between
+from calibrant.report.charts.chart import (
+    Axis,
+    Band,
+    Chart,
+    Dot,
+    Line,
+    Mark,
+    ReferenceLine,
+    Shape,
+    between,
+)
 from calibrant.report.charts.scales import in_points, percent, points, short_number
 
 _STANDARD_ERRORS = 1.96
@@ -45,7 +55,7 @@ def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> Chart:
     most = max(row.n for row in history)
     # A batch of a few labels jumps about: it is small, and the line passes over it.
     steady = [(i, -row.gap.ends[0]) for i, row in enumerate(history) if row.n >= most / 10]
-    marks: list[Mark] = [Rule(0), *_alarm(entry), Line(steady, "plain", look="faint")]
+    marks: list[Mark] = [ReferenceLine(0), *_alarm(entry), Line(steady, "plain", look="faint")]
     whose = f"{entry.model}␟{entry.method}"
     marks += [_stretch(row, place, row.n / most, whose) for place, row in enumerate(history)]
     several = f", {entry_name(entry)}" if named else ""
@@ -74,14 +84,14 @@ def _stretch(row: WatchedBatch, place: int, share: float, whose: str) -> Dot:
     return Dot(place, value, low, high, *look, tip, f"{whose}␟watched = {row.when}")
 
 
-def _alarm(entry: MonitorEntry) -> list[Rule]:
+def _alarm(entry: MonitorEntry) -> list[ReferenceLine]:
     """Return a line at the last alarm, and one at the last change of the mix of groups."""
     marks = []
     for word, alarm in (("alarm", entry.alarm), ("new mix", entry.mix and entry.mix.alarm)):
         if alarm:
             places = [i for i, row in enumerate(entry.history) if row.when == alarm.when]
             line = f"{word} {alarm.when}"
-            marks += [Rule(i, "x", line, "second", dashed=True) for i in places[:1]]
+            marks += [ReferenceLine(i, "x", line, "second", dashed=True) for i in places[:1]]
     return marks
 
 
@@ -113,7 +123,7 @@ def _evidence(entry: MonitorEntry, number: int) -> Chart:
         [
             Band([(place, base, value) for place, value in places], "first"),
             Line(places, tips=tips),
-            Rule(limit, words=f"alarm at {entry.limit:.3g}", tone="second", dashed=True),
+            ReferenceLine(limit, words=f"alarm at {entry.limit:.3g}", tone="second", dashed=True),
         ],
     )
 
@@ -167,7 +177,7 @@ def _gaps(entry: LabelEntry, number: int) -> Chart:
         f"{missing}",
         Axis("confidence", low=0, high=1),
         Axis("confidence − share right, points", words=points),
-        [Rule(0), *(_gap(part, part.share / most) for part in labelled)],
+        [ReferenceLine(0), *(_gap(part, part.share / most) for part in labelled)],
     )
 
 

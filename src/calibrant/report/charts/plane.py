@@ -10,14 +10,14 @@ from calibrant.report.charts.chart import (
     Axis,
     Band,
     Chart,
-    Counts,
+    CountMarks,
     Dot,
     Label,
     Line,
     Mark,
-    Rule,
+    ReferenceLine,
 )
-from calibrant.report.charts.scales import Scale, span, ticks_of
+from calibrant.report.charts.scales import AxisScale, span, ticks_of
 
 _NEAR, _FAR = 12, 48
 _CROWDED = 3
@@ -45,7 +45,7 @@ WIDE, MEDIUM, NARROW = Size(760, 430), Size(480, 400), Size(350, 380)
 def draw_plane(chart: Chart, size: Size) -> svg.Drawing:
     """Return the chart as a drawing: the frame first, then the marks."""
     drawing, x, y = _frame(chart, size)
-    for kind in (Area, Band, Rule, Line, Label):
+    for kind in (Area, Band, ReferenceLine, Line, Label):
         of_kind = [mark for mark in chart.marks if isinstance(mark, kind)]
         for place, mark in enumerate(of_kind):
             _draw(drawing, mark, x, y, place)
@@ -55,7 +55,7 @@ def draw_plane(chart: Chart, size: Size) -> svg.Drawing:
             for dot in several:
                 _dot(drawing, dot, x, y)
     _names(drawing, chart, (x, y), size)
-    for counts in (mark for mark in chart.marks if isinstance(mark, Counts)):
+    for counts in (mark for mark in chart.marks if isinstance(mark, CountMarks)):
         _counts(drawing, counts, x, y.start + 8)
     return drawing
 
@@ -66,11 +66,11 @@ def marks_alone(chart: Chart, size: Size) -> str:
     return draw_plane(chart, size).marks[len(frame.marks) :]
 
 
-def _frame(chart: Chart, size: Size) -> tuple[svg.Drawing, Scale, Scale]:
+def _frame(chart: Chart, size: Size) -> tuple[svg.Drawing, AxisScale, AxisScale]:
     assert isinstance(chart.x, Axis)
     assert isinstance(chart.y, Axis)
     room = _room_for_names(chart) if size.wide else 14.0
-    counted = any(isinstance(mark, Counts) for mark in chart.marks)
+    counted = any(isinstance(mark, CountMarks) for mark in chart.marks)
     named = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
     lines = [] if size.wide else [(mark.tone, "line", mark.name) for mark in named]
     keys = svg.legend_rows([*lines, *chart.legend], size.width)
@@ -99,11 +99,11 @@ def _room_for_names(chart: Chart) -> float:
     return min(max((svg.text_width(name, 13.5) for name in names), default=2.0) + 14, 210.0)
 
 
-def _scale(axis: Axis, marks: Sequence[Mark], along: int, start: float, end: float) -> Scale:
+def _scale(axis: Axis, marks: Sequence[Mark], along: int, start: float, end: float) -> AxisScale:
     if axis.names:
-        return Scale(-0.5, len(axis.names) - 0.5, start, end)
+        return AxisScale(-0.5, len(axis.names) - 0.5, start, end)
     values = [value for mark in marks for value in _values(mark, along)]
-    return Scale(*span(values, axis.low, axis.high, axis.scale), start, end, axis.scale)
+    return AxisScale(*span(values, axis.low, axis.high, axis.scale), start, end, axis.scale)
 
 
 def _values(mark: Mark, along: int) -> Iterator[float]:
@@ -117,13 +117,13 @@ def _values(mark: Mark, along: int) -> Iterator[float]:
     elif isinstance(mark, Band):
         for x, low, high in mark.places:
             yield from (low, high) if along else (x,)
-    elif isinstance(mark, Rule) and (mark.axis == "y") == bool(along):
+    elif isinstance(mark, ReferenceLine) and (mark.axis == "y") == bool(along):
         yield mark.at
     elif isinstance(mark, Area):
         yield from (mark.start[along], mark.end[along])
 
 
-def _level_lines(drawing: svg.Drawing, axis: Axis, x: Scale, y: Scale) -> None:
+def _level_lines(drawing: svg.Drawing, axis: Axis, x: AxisScale, y: AxisScale) -> None:
     at = [(value, axis.words(value)) for value in axis.at] or ticks_of(y, axis.words, 5)
     for value, words in at:
         drawing.line(x.start, y(value), x.end, y(value), "grid")
@@ -131,7 +131,7 @@ def _level_lines(drawing: svg.Drawing, axis: Axis, x: Scale, y: Scale) -> None:
 
 
 def _upright_lines(
-    drawing: svg.Drawing, axis: Axis, x: Scale, reach: tuple[float, float], *, most: int
+    drawing: svg.Drawing, axis: Axis, x: AxisScale, reach: tuple[float, float], *, most: int
 ) -> None:
     if axis.names:
         _named_ticks(drawing, axis.names, x, reach[1] + 17)
@@ -142,7 +142,7 @@ def _upright_lines(
         drawing.text(x(value), reach[1] + 17, words, "tick", anchor="middle")
 
 
-def _named_ticks(drawing: svg.Drawing, names: Sequence[str], x: Scale, y: float) -> None:
+def _named_ticks(drawing: svg.Drawing, names: Sequence[str], x: AxisScale, y: float) -> None:
     """Write as many names as keep clear of each other and of the edge."""
     widest = max(svg.text_width(name, 12) for name in names)
     step = max(1, -(-int((widest + 12) * len(names)) // int(x.end - x.start)))
@@ -151,14 +151,14 @@ def _named_ticks(drawing: svg.Drawing, names: Sequence[str], x: Scale, y: float)
             drawing.text(x(place), y, names[place], "tick", anchor="middle")
 
 
-def _draw(drawing: svg.Drawing, mark: Mark, x: Scale, y: Scale, place: int) -> None:
+def _draw(drawing: svg.Drawing, mark: Mark, x: AxisScale, y: AxisScale, place: int) -> None:
     if isinstance(mark, Area):
         (left, bottom), (right, top) = mark.start, mark.end
         with drawing.group(mark.tone):
             drawing.rect(x(left), y(top), x(right) - x(left), y(bottom) - y(top), "area")
     elif isinstance(mark, Band):
         _band(drawing, mark, x, y)
-    elif isinstance(mark, Rule):
+    elif isinstance(mark, ReferenceLine):
         _rule(drawing, mark, x, y, y.end + 12 + 15 * place)
     elif isinstance(mark, Line):
         _line(drawing, mark, x, y)
@@ -166,7 +166,7 @@ def _draw(drawing: svg.Drawing, mark: Mark, x: Scale, y: Scale, place: int) -> N
         drawing.text(x(mark.x), y(mark.y), mark.words, "small", anchor=mark.anchor)
 
 
-def _band(drawing: svg.Drawing, mark: Band, x: Scale, y: Scale) -> None:
+def _band(drawing: svg.Drawing, mark: Band, x: AxisScale, y: AxisScale) -> None:
     if len(mark.places) < 2:
         return
     # Whole pixels: hundreds of bands may be on one page.
@@ -176,7 +176,9 @@ def _band(drawing: svg.Drawing, mark: Band, x: Scale, y: Scale) -> None:
         drawing.polygon([*upper, *lower], "area" if mark.tone else "band")
 
 
-def _rule(drawing: svg.Drawing, mark: Rule, x: Scale, y: Scale, height: float) -> None:
+def _rule(
+    drawing: svg.Drawing, mark: ReferenceLine, x: AxisScale, y: AxisScale, height: float
+) -> None:
     """Draw the line; words of several stand below each other, since they may lie close."""
     with drawing.group(mark.tone, mark.words):
         look = "dashed" if mark.dashed else "zero"
@@ -190,7 +192,7 @@ def _rule(drawing: svg.Drawing, mark: Rule, x: Scale, y: Scale, height: float) -
             drawing.text(x.end, y(mark.at) - 5, mark.words, "small", anchor="end")
 
 
-def _line(drawing: svg.Drawing, mark: Line, x: Scale, y: Scale) -> None:
+def _line(drawing: svg.Drawing, mark: Line, x: AxisScale, y: AxisScale) -> None:
     places = [(x(px), y(py)) for px, py in mark.places]
     with drawing.group(mark.tone, mark.name, key=mark.key):
         drawing.polyline(places, f"series {mark.look}".strip())
@@ -200,7 +202,7 @@ def _line(drawing: svg.Drawing, mark: Line, x: Scale, y: Scale) -> None:
                     drawing.circle(px, py, 6, "hit")
 
 
-def _dot(drawing: svg.Drawing, mark: Dot, x: Scale, y: Scale) -> None:
+def _dot(drawing: svg.Drawing, mark: Dot, x: AxisScale, y: AxisScale) -> None:
     px, py = x(mark.x), y(mark.y)
     with drawing.group("", mark.tip or mark.label, key=mark.key):
         if mark.low is not None and mark.high is not None:
@@ -212,7 +214,7 @@ def _dot(drawing: svg.Drawing, mark: Dot, x: Scale, y: Scale) -> None:
             _label(drawing, mark, (px, py), x)
 
 
-def _label(drawing: svg.Drawing, mark: Dot, place: tuple[float, float], x: Scale) -> None:
+def _label(drawing: svg.Drawing, mark: Dot, place: tuple[float, float], x: AxisScale) -> None:
     """Put the name where it stays inside of the picture: left of its point in the right half."""
     px, py = place
     late = px > (x.start + x.end) / 2
@@ -229,7 +231,9 @@ def _label(drawing: svg.Drawing, mark: Dot, place: tuple[float, float], x: Scale
     drawing.text(px + shift_x, py + shift_y, mark.label, "label", anchor=anchor)
 
 
-def _names(drawing: svg.Drawing, chart: Chart, axes: tuple[Scale, Scale], size: Size) -> None:
+def _names(
+    drawing: svg.Drawing, chart: Chart, axes: tuple[AxisScale, AxisScale], size: Size
+) -> None:
     """Write the names of curves where they end, apart from each other."""
     named = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
     if not size.wide or not named:
@@ -272,7 +276,7 @@ def _apart(places: list[float], least: float, top: float, bottom: float) -> list
     return [max(place, top) for place in moved]
 
 
-def _counts(drawing: svg.Drawing, mark: Counts, x: Scale, top: float) -> None:
+def _counts(drawing: svg.Drawing, mark: CountMarks, x: AxisScale, top: float) -> None:
     if not any(mark.counts):
         return
     most, foot = max(mark.counts), top + _STRIP - 8

@@ -4,7 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from calibrant.findings.documents.audits import ReliabilityBand, ReliabilityBin, ReliabilityCurve
-from calibrant.report.charts.chart import Axis, Band, Chart, Counts, Dot, Label, Legend, Line, Mark
+from calibrant.report.charts.chart import (
+    Axis,
+    Band,
+    Chart,
+    CountMarks,
+    Dot,
+    Label,
+    Legend,
+    Line,
+    Mark,
+)
 from calibrant.report.charts.scales import percent
 
 _LEAST_STEADY = 5
@@ -29,7 +39,7 @@ def reliability_chart(
     """Return the diagram of one confidence from its `reliability` block."""
     marks: list[Mark] = [*_band(block.curve), *_series(block.bins, tone)]
     if block.histogram:
-        marks.append(Counts(block.histogram))
+        marks.append(CountMarks(block.histogram))
     return _diagram(name, title, _CAPTION, [*_sides(block.bins), *marks])
 
 
@@ -48,14 +58,16 @@ def _sides(bins: Sequence[ReliabilityBin]) -> Iterator[Label]:
 
 def diagram_frame() -> Chart:
     """Return the diagram without marks of a confidence: what all of them on a page share."""
-    return _diagram("frame", "Share of right answers against confidence", "", [Counts([0])])
+    return _diagram("frame", "Share of right answers against confidence", "", [CountMarks([0])])
 
 
 def diagram_marks(block: ReliabilityCurve, tone: str) -> Chart:
     """Return the marks of one confidence alone, for the frame that all of them share."""
     chart = reliability_chart(block, tone, "")
     without_diagonal = [mark for mark in chart.marks if mark != _DIAGONAL]
-    return replace(chart, marks=[*without_diagonal, *([] if block.histogram else [Counts([0])])])
+    return replace(
+        chart, marks=[*without_diagonal, *([] if block.histogram else [CountMarks([0])])]
+    )
 
 
 def diagram_of_series(name: str, title: str, caption: str, series: Sequence[Series]) -> Chart:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from calibrant.report.charts.chart import Axis, Cell, Chart, Item, Names, Panel
-from calibrant.report.charts.scales import Scale, span, ticks_of
+from calibrant.report.charts.scales import AxisScale, span, ticks_of
 from calibrant.report.charts.svg import (
     ROW,
     Drawing,
@@ -172,7 +172,7 @@ def _bars(drawing: Drawing, panel: Panel, rows: Sequence[_Row], reach: Reach) ->
                 _heads(drawing, item, scale, top - 12)
 
 
-def _scale(panel: Panel, start: float, end: float) -> Scale:
+def _scale(panel: Panel, start: float, end: float) -> AxisScale:
     axis = panel.x
     assert isinstance(axis, Axis)
     items = [mark for mark in panel.marks if isinstance(mark, Item)]
@@ -181,10 +181,10 @@ def _scale(panel: Panel, start: float, end: float) -> Scale:
         values += [value for value in (dot.x, dot.low, dot.high) if value is not None]
     barred = any(item.bar and not item.thin for item in items)
     low = 0.0 if barred and axis.low is None and min(values, default=0.0) >= 0 else axis.low
-    return Scale(*span(values, low, axis.high, axis.scale), start, end, axis.scale)
+    return AxisScale(*span(values, low, axis.high, axis.scale), start, end, axis.scale)
 
 
-def _grid(drawing: Drawing, panel: Panel, scale: Scale, reach: Reach) -> None:
+def _grid(drawing: Drawing, panel: Panel, scale: AxisScale, reach: Reach) -> None:
     axis = panel.x
     assert isinstance(axis, Axis)
     room = scale.end - scale.start
@@ -199,7 +199,7 @@ def _grid(drawing: Drawing, panel: Panel, scale: Scale, reach: Reach) -> None:
         _sides(drawing, scale, axis.sides, reach[0] - 8)
 
 
-def _sides(drawing: Drawing, scale: Scale, sides: tuple[str, str], y: float) -> None:
+def _sides(drawing: Drawing, scale: AxisScale, sides: tuple[str, str], y: float) -> None:
     """Say on both sides of zero what lies there, where there is room for it."""
     left, right = f"← {sides[0]}", f"{sides[1]} →"
     if scale(0) - scale.start >= text_width(left, 12) + 6:
@@ -208,7 +208,7 @@ def _sides(drawing: Drawing, scale: Scale, sides: tuple[str, str], y: float) -> 
         drawing.text(scale(0) + 6, y, right, "axis")
 
 
-def _item(drawing: Drawing, item: Item, scale: Scale, y: float, *, thick: float) -> None:
+def _item(drawing: Drawing, item: Item, scale: AxisScale, y: float, *, thick: float) -> None:
     if item.bar is not None and item.thin:
         drawing.line(scale(item.bar[0]), y, scale(item.bar[1]), y, "bar")
     elif item.bar is not None:
@@ -222,7 +222,7 @@ def _item(drawing: Drawing, item: Item, scale: Scale, y: float, *, thick: float)
             draw_shape(drawing, dot.shape, scale(dot.x), y, 5.0 * dot.size)
 
 
-def _heads(drawing: Drawing, item: Item, scale: Scale, y: float) -> None:
+def _heads(drawing: Drawing, item: Item, scale: AxisScale, y: float) -> None:
     """Name the points of the first row above it, apart from each other and inside."""
     named = sorted((dot for dot in item.dots if dot.label), key=lambda dot: dot.x)
     places = [scale(dot.x) for dot in named]

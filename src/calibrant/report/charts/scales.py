@@ -11,7 +11,7 @@ _NEAR_ZERO = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class AxisScale:
     """Places of numbers between `start` and `end` (pixels)."""
 
     low: float
@@ -124,7 +124,9 @@ def short_number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def ticks_of(scale: Scale, words: Callable[[float], str], count: int) -> list[tuple[float, str]]:
+def ticks_of(
+    scale: AxisScale, words: Callable[[float], str], count: int
+) -> list[tuple[float, str]]:
     """Return about `count` round numbers of a scale, with their words."""
     if scale.kind == "linear":
         values = nice_ticks(scale.low, scale.high, count)

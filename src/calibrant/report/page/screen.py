@@ -28,7 +28,7 @@ _QUESTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Headline:
     """A shown claim of one document, and the question that it answers."""
 
     kind: str
@@ -36,7 +36,7 @@ class Finding:
     text: str
 
 
-def findings(documents: Sequence[Mapping[str, Any]]) -> list[Finding]:
+def findings(documents: Sequence[Mapping[str, Any]]) -> list[Headline]:
     """Return the largest shown claim for each question; what is undecided is not found.
 
     Examples
@@ -54,7 +54,7 @@ def findings(documents: Sequence[Mapping[str, Any]]) -> list[Finding]:
         if claim is not None:
             model = claim.subject.get("model")
             whose = f" ({model})" if model and str(model) not in claim.text else ""
-            answered.append(Finding(kind, question + whose, claim.text))
+            answered.append(Headline(kind, question + whose, claim.text))
     return answered
 
 
@@ -88,7 +88,7 @@ class Screen:
     badge: Badge | None
     sentence: str
     more: Sequence[str]
-    findings: Sequence[Finding]
+    findings: Sequence[Headline]
     step: Step | None
     chart: Chart | None
 

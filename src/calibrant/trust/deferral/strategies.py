@@ -56,7 +56,7 @@ class StrategyOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class CostCurve:
     """Mean cost and accuracy per setting of the dial, cheapest setting last.
 
     `right` and `spent`: what each answer was worth and cost, shape (settings, queries).
@@ -76,7 +76,7 @@ class FittedStrategy:
     name: str
     policy: Inner
     dials: list[Any]
-    curves: list[Curve]
+    curves: list[CostCurve]
 
 
 def fit_strategies(
@@ -195,11 +195,11 @@ def _pick(matrix: Floats, column: Ints) -> Floats:
     return matrix[np.arange(len(matrix)), column]
 
 
-def _curve(dial: Floats, part: Answers, aim: Aim, points: Points) -> Curve:
+def _curve(dial: Floats, part: Answers, aim: Aim, points: Points) -> CostCurve:
     worth = aim.worth(part.confidence, part.correct)
     right = np.stack([_pick(worth, chosen) for chosen, _ in points])
     spent = np.stack([cost for _, cost in points])
-    return Curve(dial, spent.mean(axis=1), right.mean(axis=1), right, spent)
+    return CostCurve(dial, spent.mean(axis=1), right.mean(axis=1), right, spent)
 
 
 def pareto(cost: Floats, accuracy: Floats) -> Mask:

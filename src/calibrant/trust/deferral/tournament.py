@@ -29,7 +29,7 @@ from calibrant.trust.deferral.split_intervals import SplitMeans
 from calibrant.trust.deferral.stage import Aim
 from calibrant.trust.deferral.strategies import (
     STRATEGIES,
-    Curve,
+    CostCurve,
     StrategyOptions,
     fit_strategies,
     pareto,
@@ -61,7 +61,7 @@ class _Run:
     `paths`: what the cheapest and the dearest path cost, as shares of the largest model's cost.
     """
 
-    curves: dict[str, Curve]
+    curves: dict[str, CostCurve]
     accuracy: Floats
     cost: Floats
     paths: dict[str, Floats]
@@ -147,7 +147,7 @@ def _run(
     )
 
 
-def _within(curves: list[Curve], budget: Floats) -> Floats:
+def _within(curves: list[CostCurve], budget: Floats) -> Floats:
     """Return the accuracy that a strategy reaches with each budget, on the test part.
 
     Settings that another one beats in cost and accuracy are left out, as the choice part shows
@@ -159,7 +159,7 @@ def _within(curves: list[Curve], budget: Floats) -> Floats:
     return np.asarray(np.interp(budget, judged.cost[kept][order], judged.accuracy[kept][order]))
 
 
-def _area(curves: list[Curve], low: float, high: float) -> float:
+def _area(curves: list[CostCurve], low: float, high: float) -> float:
     """Return the mean accuracy over budgets between the cheapest and the largest model."""
     if not high > low:
         return float("nan")
@@ -167,7 +167,7 @@ def _area(curves: list[Curve], low: float, high: float) -> float:
 
 
 def _points(
-    curves: list[Curve], wanted: float, largest: float, largest_cost: float
+    curves: list[CostCurve], wanted: float, largest: float, largest_cost: float
 ) -> dict[str, Measured]:
     """Return settings picked on the choice part, as measured on the test part."""
     choice, judged = curves

@@ -63,7 +63,7 @@ class Condition(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Stored):
+class GroupRule(Stored):
     """Conditions that must all hold; `name` is what people call the group."""
 
     conditions: tuple[Condition, ...]
@@ -91,7 +91,7 @@ class Rule(Stored):
         return all(condition.holds(row) for condition in self.conditions)
 
 
-def parse_rule(text: str, frame: pl.DataFrame) -> Rule:
+def parse_rule(text: str, frame: pl.DataFrame) -> GroupRule:
     """Return the rule that a person wrote, checked against the columns of `frame`.
 
     A name may stand in front, followed by a colon.
@@ -108,7 +108,7 @@ def parse_rule(text: str, frame: pl.DataFrame) -> Rule:
     if colon and not any(sign in head for sign in _COMPARE):
         name, body = head.strip() or None, tail
     parts = [_parse_part(part, frame, text) for part in _JOINED.split(body.strip())]
-    return Rule(tuple(parts), name)
+    return GroupRule(tuple(parts), name)
 
 
 def _parse_part(part: str, frame: pl.DataFrame, whole: str) -> Condition:
@@ -180,10 +180,10 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.first)
 
-    def rule(self, at: int) -> Rule:
+    def rule(self, at: int) -> GroupRule:
         """Return one rule."""
         parts = dict.fromkeys((int(self.first[at]), int(self.second[at])))
-        return Rule(tuple(self.conditions[part] for part in parts))
+        return GroupRule(tuple(self.conditions[part] for part in parts))
 
     def mask(self, at: int) -> Mask:
         """Return the rows of one rule."""

@@ -21,7 +21,7 @@ from calibrant.core.rng import named_stream
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.trust.linear import ConfidenceBasis, least_squares
 from calibrant.trust.policy_file import Row, SavedPolicy
-from calibrant.trust.segments.conditions import Candidates, Rule, candidate_rules, parse_rule
+from calibrant.trust.segments.conditions import Candidates, GroupRule, candidate_rules, parse_rule
 from calibrant.trust.segments.group import Judged, describe, differences
 from calibrant.trust.segments.search import judge_groups, search_groups
 
@@ -45,7 +45,7 @@ class GroupCorrector(SavedPolicy):
     >>> topic = rng.choice(["law", "maths"], size=3000)
     >>> right = (rng.random(3000) < np.where(topic == "law", 0.5, 0.9)).astype(float)
     >>> from calibrant.trust.segments.conditions import Condition
-    >>> law = Rule((Condition("topic", "=", "law"),))
+    >>> law = GroupRule((Condition("topic", "=", "law"),))
     >>> corrector = fit_corrector([law], {"topic": topic}, np.full(3000, 0.7), right)
     >>> corrector.predict({"topic": ["law", "maths"]}, [0.7, 0.7]).round(1).tolist()
     [0.5, 0.9]
@@ -57,7 +57,7 @@ class GroupCorrector(SavedPolicy):
 
     basis: ConfidenceBasis
     coefficients: Floats
-    rules: tuple[Rule, ...]
+    rules: tuple[GroupRule, ...]
     shifts: tuple[float, ...]
     made: str = ""
     n: int = 0
@@ -104,7 +104,7 @@ class GroupCorrector(SavedPolicy):
 
 
 def fit_corrector(
-    rules: Sequence[Rule], features: Any, confidence: npt.ArrayLike, correct: npt.ArrayLike
+    rules: Sequence[GroupRule], features: Any, confidence: npt.ArrayLike, correct: npt.ArrayLike
 ) -> GroupCorrector:
     """Fit the recalibration and the shifts of the groups together, by least squares."""
     f = np.asarray(confidence, dtype=np.float64)
@@ -242,7 +242,7 @@ class ConfidenceGroups:
         return max(overlaps)[1] if overlaps else None
 
     def _named(
-        self, rules: list[Rule], masks: list[Mask], columns: Floats, y: Floats
+        self, rules: list[GroupRule], masks: list[Mask], columns: Floats, y: Floats
     ) -> list[Judged]:
         """Judge groups that were named beforehand: they answer for the named ones alone."""
         for rule, mask in zip(rules, masks, strict=True):

@@ -14,8 +14,8 @@ from calibrant.findings.documents.groups import Ends, GroupDifference, GroupEntr
 from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
 from calibrant.metrics.stats.multiplicity import holm
 from calibrant.trust.linear import ConfidenceBasis, project, projector
-from calibrant.trust.segments.conditions import Rule
-from calibrant.trust.segments.search import Finding
+from calibrant.trust.segments.conditions import GroupRule
+from calibrant.trust.segments.search import TestedGroup
 
 Group = GroupEntry
 
@@ -28,7 +28,7 @@ class Judged(NamedTuple):
     this one looks unusual.
     """
 
-    finding: Finding
+    finding: TestedGroup
     kind: str
     mask: Mask
     flagged: bool
@@ -120,7 +120,11 @@ def _error(basis: Floats, cleared: Floats, y: Floats, shift: float) -> float:
 
 
 def differences(
-    rules: Sequence[Rule], masks: Sequence[Mask], confidence: Floats, correct: Floats, level: float
+    rules: Sequence[GroupRule],
+    masks: Sequence[Mask],
+    confidence: Floats,
+    correct: Floats,
+    level: float,
 ) -> list[GroupDifference]:
     """Return the difference of every pair of groups, p values adjusted by Holm's method."""
     gap = confidence - correct

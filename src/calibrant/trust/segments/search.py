@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.trust.linear import project, projector
-from calibrant.trust.segments.conditions import Candidates, Rule
+from calibrant.trust.segments.conditions import Candidates, GroupRule
 
 _DRAWS = 499
 _MOST_ROUNDS = 20
@@ -32,7 +32,7 @@ _SPENT = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TestedGroup:
     """A group against rows of equal confidence; above 0 it is over-confident.
 
     Parameters
@@ -51,7 +51,7 @@ class Finding:
         from an estimated curve misses.
     """
 
-    rule: Rule
+    rule: GroupRule
     position: int
     gap: float
     error: float
@@ -97,11 +97,11 @@ class Redrawn(NamedTuple):
     largest: Floats
     critical: float
 
-    def finding(self, rule: Rule, at: int, sums: Sums) -> Finding:
+    def finding(self, rule: GroupRule, at: int, sums: Sums) -> TestedGroup:
         """Return what the sums say of one candidate."""
         statistic = float(sums.statistic[at])
         above = int((self.largest >= abs(statistic)).sum())
-        return Finding(
+        return TestedGroup(
             rule,
             at,
             float(sums.gap[at]) if sums.usable[at] else np.nan,
@@ -126,7 +126,7 @@ class Search:
         What data sets show where nothing but the confidence matters.
     """
 
-    selected: tuple[Finding, ...]
+    selected: tuple[TestedGroup, ...]
     first: Sums
     redrawn: Redrawn
 
@@ -161,7 +161,7 @@ def search_groups(
     first = sums = _sums(rules, basis, correct, min_group)
     # Explaining a group takes a direction away, so this critical value serves later rounds too.
     redrawn = _redrawn(rules, basis, correct, first, rng, alpha)
-    selected: list[Finding] = []
+    selected: list[TestedGroup] = []
     while len(selected) < _MOST_ROUNDS and len(rules):
         at = int(np.argmax(np.abs(sums.statistic)))
         finding = redrawn.finding(rules.rule(at), at, sums)
@@ -176,14 +176,14 @@ def search_groups(
 
 
 def judge_groups(
-    rules: Sequence[Rule],
+    rules: Sequence[GroupRule],
     masks: Sequence[Mask],
     columns: Floats,
     correct: Floats,
     *,
     rng: np.random.Generator,
     alpha: float = 0.05,
-) -> list[Finding]:
+) -> list[TestedGroup]:
     """Judge groups that were named beforehand; the critical value holds for them alone.
 
     Parameters

@@ -209,7 +209,7 @@ _TIMES = (2, 4, 10)
 _GRID = 400
 
 
-class Outlook:
+class LabelForecast:
     """A world to draw further labels from: the chance of an error by rank, a curve of three terms.
 
     Parameters
@@ -225,7 +225,8 @@ class Outlook:
     --------
     >>> rng = np.random.default_rng(0)
     >>> score, wrong = rng.random(300), (rng.random(300) < 0.04).astype(float)
-    >>> 300 < Outlook(score, wrong, np.ones(300), max_error=0.07, delta=0.1).labels_needed() < 2000
+    >>> forecast = LabelForecast(score, wrong, np.ones(300), max_error=0.07, delta=0.1)
+    >>> 300 < forecast.labels_needed() < 2000
     True
     """
 

@@ -31,7 +31,7 @@ from calibrant.trust.policy_file import CONFIDENCE
 from calibrant.trust.selective.certify import (
     AskingCosts,
     Certified,
-    Outlook,
+    LabelForecast,
     TrafficMix,
     as_written,
     cheapest,
@@ -266,7 +266,7 @@ class Selective:
         self.labels_needed_, self.more_ = None, []
         if self.max_error is not None and not self.each:
             weighted = labels.score, labels.wrong, labels.weight
-            outlook = Outlook(*weighted, max_error=self.max_error, delta=self.delta)
+            outlook = LabelForecast(*weighted, max_error=self.max_error, delta=self.delta)
             if thresholds[""] is None:
                 self.labels_needed_ = outlook.labels_needed()
             self.more_ = outlook.more()

@@ -16,7 +16,7 @@ from calibrant.data.formats import database_part, entries_below, is_fetched, is_
 from calibrant.data.guesses import outcome_columns
 from calibrant.data.logs.recognise import recognise
 from calibrant.data.reading import FRACTION
-from calibrant.data.sources.input import Opened
+from calibrant.data.sources.input import Input
 from calibrant.data.sources.objects import STDIN, plain_input
 from calibrant.data.sources.reading import ReadingOptions
 from calibrant.data.sources.tables import OpenArrays, OpenStudy, OpenTables
@@ -96,7 +96,7 @@ def open_input(
     ranked: bool = False,
     labels: str | Path | None = None,
     beside: bool = True,
-) -> Opened:
+) -> Input:
     """Open arrays, tables, a study or logs.
 
     Parameters

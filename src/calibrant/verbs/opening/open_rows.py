@@ -15,7 +15,7 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.data import Scores, load_scores, read_table, scan_table
 from calibrant.data.guesses import NAMES, question_text
 from calibrant.data.rules import RULES
-from calibrant.data.sources.input import Opened
+from calibrant.data.sources.input import Input
 from calibrant.data.sources.reading import ReadingOptions
 from calibrant.data.sources.rows import LEFT_OUT, OWN, ROW, UNNAMED, Rows
 from calibrant.data.sources.stored_rows import StoredRows
@@ -148,7 +148,7 @@ def _sorted(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return index.with_row_index("place")[np.concatenate(order)]
 
 
-def _with_questions(frame: pl.DataFrame, opened: Opened) -> pl.DataFrame:
+def _with_questions(frame: pl.DataFrame, opened: Input) -> pl.DataFrame:
     """Add the texts and properties of the questions, where they lie in a table of their own."""
     questions = opened.questions()
     if questions is None or "question_id" not in questions.columns:

@@ -14,11 +14,11 @@ from calibrant.data import Study
 from calibrant.models.endpoints.embeddings import open_embedder
 from calibrant.models.study.config import SemanticsConfig, StudyConfig
 from calibrant.models.study.endpoints import open_client
-from calibrant.models.study.plan import Question
+from calibrant.models.study.plan import PlannedQuestion
 from calibrant.models.study.prices import load_prices, price_of
 
 
-def answer_in(question: Question, text: str) -> str | None:
+def answer_in(question: PlannedQuestion, text: str) -> str | None:
     """Return the final answer of a response; None where there is none."""
     return extract_answer(text, kind=question.kind, choices=question.choices or None).answer
 

@@ -88,7 +88,7 @@ class Graded:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedGrades:
     """What people said about some of the answers.
 
     Parameters

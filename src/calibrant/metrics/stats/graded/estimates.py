@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.metrics.stats.error_bound import ece_interval, ece_upper
-from calibrant.metrics.stats.graded.checks import PRIOR, STRATA, Checked, Graded
+from calibrant.metrics.stats.graded.checks import PRIOR, STRATA, CheckedGrades, Graded
 from calibrant.metrics.stats.intervals import normal_quantile
 
 _DRAWS = 1000
@@ -68,11 +68,11 @@ class GradedEstimate:
 
 
 # Grades and checks of a model, and whether they are added or taken off.
-Signed: TypeAlias = tuple[Checked, float]
+Signed: TypeAlias = tuple[CheckedGrades, float]
 
 
 def graded_accuracy(
-    checked: Checked, rng: np.random.Generator, level: float = 0.95
+    checked: CheckedGrades, rng: np.random.Generator, level: float = 0.95
 ) -> GradedEstimate:
     """Return the share of right answers in the population, from grades and checks.
 
@@ -87,21 +87,25 @@ def graded_accuracy(
     >>> grade = np.where(rng.random(2000) < 0.1, 1, truth)
     >>> graded = Graded(rng.random(2000), grade, np.where(grade == 1, 0.9, 0.1), grade == 1)
     >>> rows = rng.permutation(2000)[:200]
-    >>> found = graded_accuracy(Checked(graded, rows, truth[rows]), rng)
+    >>> found = graded_accuracy(CheckedGrades(graded, rows, truth[rows]), rng)
     >>> found.low < 0.6 < found.high, round(found.as_graded, 2)
     (True, 0.64)
     """
     return _corrected([(checked, 1.0)], checked.graded.grade, checked.chance_right(), rng, level)
 
 
-def graded_gap(checked: Checked, rng: np.random.Generator, level: float = 0.95) -> GradedEstimate:
+def graded_gap(
+    checked: CheckedGrades, rng: np.random.Generator, level: float = 0.95
+) -> GradedEstimate:
     """Return mean confidence minus accuracy in the population: above 0 is over-confident."""
     confidence, grade = checked.graded.confidence, checked.graded.grade
     gaps = confidence - grade, confidence - checked.chance_right()
     return _corrected([(checked, -1.0)], *gaps, rng, level)
 
 
-def graded_difference(first: Checked, second: Checked, rng: np.random.Generator) -> GradedEstimate:
+def graded_difference(
+    first: CheckedGrades, second: CheckedGrades, rng: np.random.Generator
+) -> GradedEstimate:
     """Return accuracy of the first minus accuracy of the second, on the same questions in order.
 
     Each model has checks of its own; no rate of errors is shared between them.
@@ -141,7 +145,7 @@ def _corrected(
 _ADDED = 2.0
 
 
-def graded_auroc(checked: Checked, level: float = 0.95) -> GradedEstimate:
+def graded_auroc(checked: CheckedGrades, level: float = 0.95) -> GradedEstimate:
     """Return the chance that a right answer has more confidence than a wrong one."""
     graded, place = checked.graded, checked.strata
     right = checked.chance_right()
@@ -210,7 +214,7 @@ def cells_for(checks: int) -> int:
     return int(np.clip(checks // _CHECKS_PER_CELL, _FEWEST, _MOST))
 
 
-def graded_error(checked: Checked, cell: Indices, level: float = 0.95) -> GradedEstimate:
+def graded_error(checked: CheckedGrades, cell: Indices, level: float = 0.95) -> GradedEstimate:
     """Return the calibration error over cells, ``sum w |confidence - accuracy|``.
 
     Parameters
@@ -235,7 +239,7 @@ def graded_error(checked: Checked, cell: Indices, level: float = 0.95) -> Graded
     return GradedEstimate(value, low, high, as_graded, from_grading, len(checked.rows))
 
 
-def cell_gaps(checked: Checked, cell: Indices) -> tuple[Floats, Floats, Floats, Floats]:
+def cell_gaps(checked: CheckedGrades, cell: Indices) -> tuple[Floats, Floats, Floats, Floats]:
     """Return gap, variance, share and variance without grading error of each cell.
 
     Rates of the strata predict; what they miss is corrected within each cell, since errors of
@@ -265,7 +269,7 @@ def cell_gaps(checked: Checked, cell: Indices) -> tuple[Floats, Floats, Floats, 
     return gap, np.where(seen, variance, _UNKNOWN) + pool, size / graded.size, pool
 
 
-def _usual_spread(checked: Checked, missed: Floats) -> float:
+def _usual_spread(checked: CheckedGrades, missed: Floats) -> float:
     """Return the spread of a check, no smaller than if one more error had been found."""
     weight = checked.weights
     around = missed - np.average(missed, weights=weight)

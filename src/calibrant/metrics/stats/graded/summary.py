@@ -8,14 +8,14 @@ from scipy.special import chdtrc
 
 from calibrant.core.arrays import Indices
 from calibrant.metrics.stats.graded import estimates
-from calibrant.metrics.stats.graded.checks import Checked, Graded, foreseen_width
+from calibrant.metrics.stats.graded.checks import CheckedGrades, Graded, foreseen_width
 
 _DRAWS = 1000
 # Strata whose grade says right, as in `Graded.strata`.
 _ACCEPTED = np.array([False, False, True, True])
 
 
-def grader_report(checked: Checked, rng: np.random.Generator) -> dict[str, object]:
+def grader_report(checked: CheckedGrades, rng: np.random.Generator) -> dict[str, object]:
     """Return how often grades are wrong in all answers, and how far they agree with people.
 
     Every check counts for as many answers as it stands for.
@@ -32,7 +32,7 @@ def grader_report(checked: Checked, rng: np.random.Generator) -> dict[str, objec
     >>> from calibrant.metrics.stats.graded.checks import Graded
     >>> graded = Graded.of_chances(np.full(100, 0.7), np.repeat([1.0, 0.0], 50), np.full(100, 0.5))
     >>> rows = np.arange(0, 100, 2)
-    >>> found = grader_report(Checked(graded, rows, rows < 45), np.random.default_rng(0))
+    >>> found = grader_report(CheckedGrades(graded, rows, rows < 45), np.random.default_rng(0))
     >>> found["wrong"], round(found["error"]["value"], 2), round(found["kappa"], 2)
     (2, 0.04, 0.92)
     """
@@ -75,7 +75,11 @@ FORETOLD_CHECKS, _CELLS = 60, 10
 
 
 def grading_summary(
-    checked: Checked, rng: np.random.Generator, *, probability: bool = True, level: float = 0.95
+    checked: CheckedGrades,
+    rng: np.random.Generator,
+    *,
+    probability: bool = True,
+    level: float = 0.95,
 ) -> dict[str, Any]:
     """Return accuracy, gap, error and AUROC with grading error, and what more checks would do.
 
@@ -99,7 +103,7 @@ def grading_summary(
     Examples
     --------
     >>> graded = Graded.of_chances(np.full(400, 0.8), np.ones(400), np.full(400, 0.9))
-    >>> found = grading_summary(Checked(graded, np.zeros(0, dtype=int), []), rng=None)
+    >>> found = grading_summary(CheckedGrades(graded, np.zeros(0, dtype=int), []), rng=None)
     >>> found["doubtful"], found["checked"], round(found["accuracy"]["low"], 2)
     (1.0, 0, 0.71)
     """
@@ -133,7 +137,7 @@ def grading_summary(
 
 
 def difference_summary(
-    first: Checked, second: Checked, rng: np.random.Generator
+    first: CheckedGrades, second: CheckedGrades, rng: np.random.Generator
 ) -> dict[str, object]:
     """Return how far grading error leaves open the first model minus the second.
 
