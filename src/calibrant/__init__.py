@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 from calibrant.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from calibrant import clients as clients
-    from calibrant import collect as collect
+    from calibrant import answers as answers
     from calibrant import comparison as comparison
-    from calibrant import confidence as confidence
-    from calibrant import documents as documents
-    from calibrant import epistemic as epistemic
+    from calibrant import data as data
+    from calibrant import findings as findings
+    from calibrant import labels as labels
     from calibrant import metrics as metrics
-    from calibrant import planning as planning
-    from calibrant import records as records
+    from calibrant import models as models
     from calibrant import report as report
-    from calibrant import semantics as semantics
-    from calibrant import sources as sources
-    from calibrant import stats as stats
+    from calibrant import trust as trust
     from calibrant.apps.integrations.pytest_plugin import assert_calibrated as assert_calibrated
     from calibrant.apps.trusted import trusted as trusted
     from calibrant.apps.view import view as view
@@ -60,4 +56,3 @@ else:
     from calibrant.core.imports import lazy_exports
 
     __getattr__, __dir__, __all__ = lazy_exports(__name__)
-    __all__ = sorted([*__all__, "__version__"])

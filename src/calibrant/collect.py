@@ -1,5 +1,6 @@
-"""The old name of `calibrant.models.study`, for one release."""
+"""The old name of `calibrant.models.study`, until the release."""
 
 import sys
+from importlib import import_module
 
-sys.modules[__name__] = sys.modules["calibrant.models.study"]
+sys.modules[__name__] = import_module("calibrant.models.study")

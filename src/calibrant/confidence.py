@@ -1,5 +1,6 @@
-"""The old name of `calibrant.answers.confidence`, for one release."""
+"""The old name of `calibrant.answers.confidence`, until the release."""
 
 import sys
+from importlib import import_module
 
-sys.modules[__name__] = sys.modules["calibrant.answers.confidence"]
+sys.modules[__name__] = import_module("calibrant.answers.confidence")

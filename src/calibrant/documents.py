@@ -1,5 +1,6 @@
-"""The old name of `calibrant.findings.documents`, for one release."""
+"""The old name of `calibrant.findings.documents`, until the release."""
 
 import sys
+from importlib import import_module
 
-sys.modules[__name__] = sys.modules["calibrant.findings.documents"]
+sys.modules[__name__] = import_module("calibrant.findings.documents")

@@ -1,5 +1,6 @@
-"""The old name of `calibrant.trust`, for one release."""
+"""The old name of `calibrant.trust`, until the release."""
 
 import sys
+from importlib import import_module
 
-sys.modules[__name__] = sys.modules["calibrant.trust"]
+sys.modules[__name__] = import_module("calibrant.trust")

@@ -1,5 +1,6 @@
-"""The old name of `calibrant.data.mend`, for one release."""
+"""The old name of `calibrant.data.mend`, until the release."""
 
 import sys
+from importlib import import_module
 
-sys.modules[__name__] = sys.modules["calibrant.data.mend"]
+sys.modules[__name__] = import_module("calibrant.data.mend")

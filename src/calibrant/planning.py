@@ -1,5 +1,6 @@
-"""The old name of `calibrant.labels`, for one release."""
+"""The old name of `calibrant.labels`, until the release."""
 
 import sys
+from importlib import import_module
 
-sys.modules[__name__] = sys.modules["calibrant.labels"]
+sys.modules[__name__] = import_module("calibrant.labels")

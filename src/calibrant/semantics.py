@@ -1,5 +1,6 @@
-"""The old name of `calibrant.answers.semantics`, for one release."""
+"""The old name of `calibrant.answers.semantics`, until the release."""
 
 import sys
+from importlib import import_module
 
-sys.modules[__name__] = sys.modules["calibrant.answers.semantics"]
+sys.modules[__name__] = import_module("calibrant.answers.semantics")

@@ -1,5 +1,6 @@
-"""The old name of `calibrant.data.questions`, for one release."""
+"""The old name of `calibrant.data.questions`, until the release."""
 
 import sys
+from importlib import import_module
 
-sys.modules[__name__] = sys.modules["calibrant.data.questions"]
+sys.modules[__name__] = import_module("calibrant.data.questions")

@@ -1,5 +1,6 @@
-"""The old name of `calibrant.metrics.stats`, for one release."""
+"""The old name of `calibrant.metrics.stats`, until the release."""
 
 import sys
+from importlib import import_module
 
-sys.modules[__name__] = sys.modules["calibrant.metrics.stats"]
+sys.modules[__name__] = import_module("calibrant.metrics.stats")

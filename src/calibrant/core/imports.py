@@ -51,24 +51,23 @@ def lazy_exports(
     # Read from its file: a loader need not hand out the source, and that of pytest does not.
     source = Path(spec.origin).read_text("utf-8") if spec is not None and spec.origin else ""
     home = {here: (module, there) for module, there, here in _IMPORT.findall(source)}
-    inside = [f"{module}." for module, _ in home.values()]
 
     def find(name: str) -> Any:
-        module, there = home.get(name, ("", name))
-        if module and module != package:
-            value = getattr(importlib.import_module(module), there)
-        elif module or any(place.startswith(f"{package}.{name}.") for place in inside):
-            value = importlib.import_module(f"{package}.{there}")
-        else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, there = home.get(name, (package, name))
+        try:
+            value = importlib.import_module(f"{package}.{there}" if module == package else module)
+        except ModuleNotFoundError as error:
+            if error.name != f"{package}.{there}":
+                raise
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+        value = value if module == package else getattr(value, there)
         # Bound as an import would bind it, so that it is looked for once.
         setattr(sys.modules[package], name, value)
         return value
 
-    def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *home})
-
-    return find, names, sorted(home)
+    # What a package hands on is what it shows: not the machinery that does it.
+    public = sorted(home)
+    return find, lambda: public, public
 
 
 def optional_import(module: str, *, extra: str, purpose: str) -> ModuleType:

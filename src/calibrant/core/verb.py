@@ -257,6 +257,17 @@ class Verb(Struct, dict=True, eq=False):
         marked = ((name, mark) for name, _, marks, _ in self._annotated() for mark in marks)
         return {name: mark.by for name, mark in marked if isinstance(mark, Supplied)}
 
+    def plain_signature(self) -> inspect.Signature:
+        """Return the signature as readers of Python know it: types without declarations."""
+        plain = []
+        for name, parameter in self.signature.parameters.items():
+            declared = self.parameters.get(name)
+            base = declared.base if declared else parameter.annotation
+            if typing.get_origin(base) is typing.Annotated:
+                base = typing.get_args(base)[0]
+            plain.append(parameter.replace(annotation=base))
+        return self.signature.replace(parameters=plain)
+
     def _annotated(self) -> Iterator[tuple[str, Any, list[Any], Any]]:
         for name, parameter in inspect.signature(self.function).parameters.items():
             annotation = parameter.annotation
@@ -338,8 +349,7 @@ def verb(
         )
         checked: Callable[P, R] = wraps(function)(clone)
         checked.__verb__ = declared  # type: ignore[attr-defined]
-        if declared.taken_over:
-            checked.__signature__ = declared.signature  # type: ignore[attr-defined]
+        checked.__signature__ = declared.plain_signature()  # type: ignore[attr-defined]
         return checked
 
     return declare
