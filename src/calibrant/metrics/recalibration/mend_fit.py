@@ -94,12 +94,15 @@ class Labels:
         One value per row.
     units
         What was sampled independently: a code per row, for example its question or topic.
+    dispersion
+        Variance of an outcome over that of yes/no: people's ratings between 0 and 1 spread less.
     """
 
     confidence: Floats
     correct: Floats
     weights: Floats
     units: Indices
+    dispersion: float = 1.0
 
     @classmethod
     def of(
@@ -189,7 +192,7 @@ def _rows_per_label(grid: Grid, labels: Labels) -> float:
     unequal = float(weights @ weights / weights.sum() * len(weights) / weights.sum())
     scale = float(weights.mean())
     if labels.are_independent:
-        return scale * unequal
+        return scale * unequal * labels.dispersion
     total, right = grid.sums(weights), grid.sums(weights * labels.correct)
     (first,) = fit_curves(grid, total[None], right[None], PLAIN)
     rate = special.expit(grid.hat @ special.logit(first.rates))[grid.group]
@@ -198,7 +201,7 @@ def _rows_per_label(grid: Grid, labels: Labels) -> float:
     alone = float((weights**2 * rate * (1 - rate)).sum())
     units = len(by_unit)
     together = float(by_unit @ by_unit) * units / max(units - 1, 1)
-    return scale * unequal * max(together / alone, 1.0)
+    return scale * unequal * max(together / alone, 1.0) * labels.dispersion
 
 
 def unit_folds(labels: Labels, rng: np.random.Generator) -> Indices:

@@ -1,0 +1,174 @@
+"""How far a judge agrees with people, and people with each other: order and kappa.
+
+Each is a statistic with its values when one item is left out: means, differences and intervals
+follow from those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+import numpy as np
+from scipy.special import stdtrit
+
+from calibrant.core.arrays import Floats
+from calibrant.core.estimate import Estimate
+
+# Leave-one-out values nearer to 1 than this would have an infinite arctanh.
+_EDGE = 0.9999
+# With no event among n, a rate of 3.7 / n is at the end of a two-sided 95 % interval.
+_NO_EVENT = 3.7
+_NOTHING, _TWO_SIDED = 1e-24, 0.975
+KAPPA, SHARE = (-1.0, 1.0), (0.0, 1.0)
+"""Ends of the statistics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jackknife:
+    """A statistic of n items, and its values with each item left out."""
+
+    value: float
+    left_out: Floats
+
+    def minus(self, other: Jackknife) -> Jackknife:
+        """Return the difference to a statistic of the same items."""
+        return Jackknife(self.value - other.value, self.left_out - other.left_out)
+
+    def interval(self, *, span: tuple[float, float] | None = None) -> tuple[float, float]:
+        """Return both ends of the 95 % interval, on the arctanh scale of a `span` with ends.
+
+        The degrees of freedom follow from the kurtosis of what single items do: where a few items
+        decide, a normal law promises too much.
+        """
+        n = self.left_out.size
+        low, high = span or (-1.0, 1.0)
+        middle, half = (low + high) / 2, (high - low) / 2
+
+        def scaled(values: Floats) -> Floats:
+            inside = np.clip((values - middle) / half, -_EDGE, _EDGE)
+            return np.asarray(np.arctanh(inside) if span else values, dtype=np.float64)
+
+        centre, each = scaled(np.asarray(self.value)), scaled(self.left_out)
+        shift = each - each.mean()
+        square = float(shift @ shift)
+        if square <= _NOTHING:
+            return self.value, self.value
+        reach = stdtrit(kurtosis_df(shift), _TWO_SIDED) * np.sqrt((n - 1) / n * square)
+        ends = np.array([centre - reach, centre + reach])
+        if span:
+            ends = middle + half * np.tanh(ends)
+        return float(ends[0]), float(ends[1])
+
+    def estimate(self, n: int, span: tuple[float, float]) -> Estimate:
+        """Return value and interval of a statistic between two ends."""
+        low, high = self.interval(span=span)
+        if low == high:
+            # That all of n agree is no proof for those that nobody looked at.
+            low = self.value - (span[1] - span[0]) * _NO_EVENT / max(n, 1)
+        return Estimate(self.value, max(low, span[0]), high, n=n, interval="jackknife")
+
+
+def kurtosis_df(influence: Floats) -> float:
+    """Return degrees of freedom of a variance that is a sum of these squares, 3 to n - 1."""
+    n = influence.size
+    second = float((influence**2).sum())
+    kurtosis = n * float((influence**4).sum()) / second**2 if second > 0 else 1.0
+    return min(n - 1.0, max(2 * n / max(kurtosis - 1, 1e-9), 3.0))
+
+
+def mean_of(parts: list[Jackknife]) -> Jackknife:
+    """Return the mean of statistics of the same items."""
+    values = [part.value for part in parts]
+    return Jackknife(float(np.mean(values)), np.mean([part.left_out for part in parts], axis=0))
+
+
+def quadratic_kappa(a: Floats, b: Floats) -> Jackknife:
+    """Return kappa with quadratic weights, which is Lin's concordance; Cohen's for yes/no.
+
+    Items without one of the two ratings (NaN) have no part in it.
+
+    Examples
+    --------
+    >>> round(quadratic_kappa(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 3, 5])).value, 3)
+    0.929
+    """
+    both = np.isfinite(a) & np.isfinite(b)
+    x, y = np.where(both, a, 0.0), np.where(both, b, 0.0)
+    parts = np.stack([both.astype(np.float64), x, y, x * x, y * y, x * y])
+    total = parts.sum(axis=1)
+    return Jackknife(float(_kappa(total)), _kappa(total[:, None] - parts))
+
+
+def _kappa(sums: Floats) -> Floats:
+    n, a, b, aa, bb, ab = sums
+    a, b, aa, bb, ab = (part / np.maximum(n, 1.0) for part in (a, b, aa, bb, ab))
+    spread = (aa - a * a) + (bb - b * b) + (a - b) ** 2
+    flat = spread <= 1e-12
+    return np.asarray(np.where(flat, 1.0, 2 * (ab - a * b) / np.where(flat, 1.0, spread)))
+
+
+def right_order(judge: Floats, people: Floats) -> Jackknife:
+    """Return how often the better of two items, by people, is put first; ties of the judge half.
+
+    Any two scales will do: only the order counts. Pairs that people rate alike have no part.
+
+    Examples
+    --------
+    >>> round(right_order(np.array([1.0, 2, 2]), np.array([1.0, 2, 3])).value, 3)
+    0.833
+    """
+    both = np.isfinite(judge) & np.isfinite(people)
+    s, y = judge[both], people[both]
+    wins, pairs = np.zeros(s.size), np.zeros(s.size)
+    for level in np.unique(y):
+        other = np.sort(s[y == level])
+        below = (np.searchsorted(other, s) + np.searchsorted(other, s, side="right")) / 2
+        won = np.where(y > level, below, other.size - below)
+        counted = y != level
+        wins += np.where(counted, won, 0.0)
+        pairs += np.where(counted, other.size, 0.0)
+    each = np.zeros((2, judge.size))
+    each[:, both] = wins, pairs
+    total = each.sum(axis=1) / 2
+    return _share(total, each)
+
+
+def same_side(judge: Floats, people: Floats) -> Jackknife:
+    """Return how often the side that people prefer (1 or 0, ties 0.5) is preferred; ties half."""
+    counted = np.isfinite(judge) & np.isfinite(people) & (people != 0.5)
+    agreed = np.where(people > 0.5, judge, 1.0 - judge)
+    each = np.stack([np.where(counted, agreed, 0.0), counted.astype(np.float64)])
+    return _share(each.sum(axis=1), each)
+
+
+def _share(total: Floats, each: Floats) -> Jackknife:
+    left = total[:, None] - each
+    value = total[0] / total[1] if total[1] > 0 else 0.5
+    return Jackknife(
+        float(value), np.where(left[1] > 0, left[0] / np.maximum(left[1], 1e-9), value)
+    )
+
+
+Statistic = Callable[[Floats, Floats], Jackknife]
+
+
+def with_people(statistic: Statistic, judge: Floats, people: Floats) -> Jackknife:
+    """Return the agreement of a judge with single people, on average over them.
+
+    Parameters
+    ----------
+    statistic
+        `quadratic_kappa`, `right_order` or `same_side`.
+    judge, people
+        Ratings, shape (n,) and (n, people); NaN where somebody did not rate.
+    """
+    return mean_of([statistic(judge, person) for person in people.T])
+
+
+def among_people(statistic: Statistic, people: Floats) -> Jackknife | None:
+    """Return the agreement of people with each other; None for one person."""
+    both = permutations if statistic is not quadratic_kappa else combinations
+    pairs = [(a, b) for a, b in both(people.T, 2) if (np.isfinite(a) & np.isfinite(b)).sum() >= 2]
+    return mean_of([statistic(a, b) for a, b in pairs]) if pairs else None
