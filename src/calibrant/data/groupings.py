@@ -1,0 +1,172 @@
+"""Which rows of a table may hang together: its columns, parts of ids and texts, days, orders."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+import polars as pl
+
+from calibrant.core.arrays import Array, Indices, Mask
+from calibrant.data.guesses import NAMES
+from calibrant.metrics.stats.dependence import Dependence, Grouping, search_groups
+from calibrant.metrics.stats.near_texts import near_equal_texts
+
+# Fewer rows show no dependence; with more, near-equal texts are not searched.
+LEAST_ROWS, MOST_TEXTS = 100, 200_000
+# More values than this per row name rows; a column that names hardly any row holds ids or texts.
+_MOST_VALUES, _IDS_SHARE, _LEAST_IDS = 0.6, 0.3, 20
+_SAMPLE, _MOSTLY = 200, 0.8
+_EDGE_WORDS, _MULTIPLIER = 5, np.uint64(0x9E3779B97F4A7C15)
+_SEPARATOR = r"[-_/#:|.@\s]+"
+_DATE = r"^\d{4}-\d\d-\d\d"
+_OWN = frozenset(("model", "method", "answer", "weights", "correct", "confidence", "cluster_id"))
+# Roles whose columns put rows together by what was said or how it was judged.
+_JUDGED = (
+    ("usual", "confidence"),
+    ("usual", "correct"),
+    ("perhaps", "confidence"),
+    ("perhaps", "correct"),
+    ("texts", "answers"),
+    ("texts", "references"),
+)
+
+
+def _plain_name(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+_OUTCOMES = frozenset(_plain_name(name) for part, role in _JUDGED for name in NAMES[part][role])
+
+
+def search_dependence(
+    frame: pl.DataFrame, confidence: Array, correct: Array, *, skip: Collection[str] = ()
+) -> Dependence:
+    """Search the rows of one model and method for such as are right and wrong together.
+
+    Parameters
+    ----------
+    frame
+        A row per answer, in the order in which they stand in the table; columns that play a role
+        have its name, as in `ScoreBlock.frame`.
+    confidence, correct
+        Of each row.
+    skip
+        Columns that are not looked at.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> frame = pl.DataFrame({"id": [f"q{k // 10}-{k % 10}" for k in range(1_000)]})
+    >>> said = rng.uniform(0.5, 0.9, 1_000)
+    >>> right = rng.random(1_000) < said + np.repeat(rng.normal(0, 0.2, 100), 10)
+    >>> search_dependence(frame, said, right).groups[0].grouping.words
+    'id without its end'
+    """
+    if frame.height < LEAST_ROWS:
+        return Dependence()
+    said = np.asarray(confidence, np.float64)
+    return search_groups(said, np.asarray(correct, np.float64), row_groupings(frame, skip))
+
+
+def row_groupings(frame: pl.DataFrame, skip: Collection[str] = ()) -> Iterator[Grouping]:
+    """Yield the ways in which rows of a table may belong together; the order of rows comes last."""
+    for name, kind in frame.schema.items():
+        if name in skip or name in _OWN or _plain_name(name) in _OUTCOMES:
+            continue
+        column = frame[name]
+        if kind.is_temporal() and kind not in (pl.Duration, pl.Time):
+            yield from _times(name, column.dt.to_string("iso:strict"))
+        elif kind.is_integer() or kind == pl.Boolean:
+            yield from _values(name, column)
+        elif kind in (pl.String, pl.Categorical, pl.Enum):
+            yield from _texts(name, column.cast(pl.String))
+    yield Grouping("order", None, "order", np.arange(frame.height))
+
+
+def _values(name: str, column: pl.Series) -> Iterator[Grouping]:
+    codes = _codes(column)
+    if 2 <= _distinct(codes) <= _MOST_VALUES * codes.size:
+        yield Grouping("column", name, name, codes)
+
+
+def _texts(name: str, column: pl.Series) -> Iterator[Grouping]:
+    """Yield the groupings of a column of strings: categories, times, ids or texts."""
+    codes = _codes(column)
+    distinct, rows = _distinct(codes), codes.size
+    some = column.drop_nulls().head(_SAMPLE)
+    if some.len() and some.str.contains(_DATE).all():
+        yield from _times(name, column)
+        return
+    if 2 <= distinct <= _MOST_VALUES * rows:
+        yield Grouping("column", name, name, codes)
+    if distinct <= max(_IDS_SHARE * rows, _LEAST_IDS) or not some.len():
+        return
+    if 2 * int(some.str.contains(" ", literal=True).sum()) > some.len():
+        yield from _near_texts(name, column)
+        return
+    parts = some.str.count_matches(_SEPARATOR)
+    if float((parts > 0).cast(pl.Float64).mean() or 0) <= _MOSTLY:  # type: ignore[arg-type]
+        return
+    start = column.str.replace(rf"{_SEPARATOR}[^-_/#:|.@\s]*$", "")
+    yield Grouping("part", name, f"{name} without its end", _codes(start))
+    if float((parts > 1).cast(pl.Float64).mean() or 0) > _MOSTLY:  # type: ignore[arg-type]
+        first = column.str.extract(r"^([^-_/#:|.@\s]+)")
+        yield Grouping("part", name, f"first part of {name}", _codes(first))
+
+
+def _times(name: str, written: pl.Series) -> Iterator[Grouping]:
+    """Yield the days of a column of times, and its order where rows stand in another one."""
+    yield Grouping("day", name, f"day of {name}", _codes(written.str.head(10)))
+    place = written.fill_null("").rank("ordinal").to_numpy().astype(np.intp) - 1
+    if (np.diff(place) != 1).any():
+        yield Grouping("order", name, f"order of {name}", place)
+
+
+def _near_texts(name: str, column: pl.Series) -> Iterator[Grouping]:
+    """Yield what texts share: their first words, their last ones, or most of the rare ones."""
+    words = column.fill_null("").str.to_lowercase().str.extract_all(r"\w+")
+    lengths = np.maximum(words.list.len().to_numpy().astype(np.intp), 1)
+    end = np.cumsum(lengths)
+    # A text without words is one empty word.
+    numbers = _codes(words.explode(empty_as_null=True).fill_null(""))
+    first, last = (_edge_words(numbers, end - lengths, end, back=back) for back in (False, True))
+    yield Grouping("text", name, f"first words of {name}", first)
+    yield Grouping("text", name, f"last words of {name}", last)
+    if column.len() <= MOST_TEXTS:
+        codes = near_equal_texts(numbers, end - lengths)
+        yield Grouping("text", name, f"nearly equal {name}", codes)
+
+
+def _edge_words(numbers: Indices, start: Indices, end: Indices, *, back: bool) -> Indices:
+    """Return codes of the first words of texts, or of the last ones."""
+    key = np.zeros(start.size, np.uint64)
+    for step in range(_EDGE_WORDS):
+        place = end - 1 - step if back else start + step
+        inside = (start <= place) & (place < end)
+        word = np.where(inside, numbers[np.where(inside, place, 0)] + 1, 0)
+        key = key * _MULTIPLIER + word.astype(np.uint64)
+    return np.unique(key, return_inverse=True)[1].astype(np.intp)
+
+
+def _distinct(codes: Indices) -> int:
+    return int(codes.max()) + 1
+
+
+def _codes(column: pl.Series) -> Indices:
+    """Return values as numbers from 0 on; rows without a value are each on their own."""
+    if column.dtype == pl.String:
+        column = column.cast(pl.Categorical).to_physical()
+    missing: Mask = column.is_null().to_numpy()
+    values = column.fill_null(0).cast(pl.Int64).to_numpy()
+    least, most = int(values.min()), int(values.max())
+    if most - least <= 4 * values.size:
+        # A table of all values is quicker than sorting them.
+        present = np.zeros(most - least + 1, np.intp)
+        present[values[~missing] - least] = 1
+        codes = (np.cumsum(present) - 1)[values - least]
+    else:
+        codes = np.unique(values, return_inverse=True)[1]
+    if missing.any():
+        codes[missing] = int(codes.max()) + 1 + np.arange(int(missing.sum()))
+    return np.asarray(codes, np.intp)
