@@ -351,7 +351,7 @@ def levels_in_words(path):
 
 
 def unknown_words(path):
-    word = pl.when("right").then(pl.lit("good")).otherwise(pl.lit("bad"))
+    word = pl.when("right").then(pl.lit("fine")).otherwise(pl.lit("poor"))
     BASE.select(confidence="said", correct=word).write_csv(path)
 
 

@@ -33,6 +33,7 @@ DEFECTS = {
     "confidence_below_0": table(confidence=[0.2, -0.1, 1.0]),
     "confidence_above_1": table(confidence=[0.2, 50.0, 1.0]),
     "correct_not_number": table(correct=["0", "maybe", "1"]),
+    "correct_neither": table(correct=["0", "not attempted", "1"]),
     "correct_missing": table(correct=[0, None, 1]),
     "correct_not_binary": table(correct=[0, 0.5, 1]),
     "answer_missing": table(answer=["x", None, "y"]),

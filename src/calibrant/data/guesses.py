@@ -290,7 +290,7 @@ def _agreeing(role: str, candidates: list[str], peek: Peek) -> list[str]:
     """Return the columns whose values are what the role needs."""
     if not candidates:
         return []
-    from calibrant.data.cells import is_confidence, is_outcome
+    from calibrant.data.reading.typed import is_confidence, is_outcome
 
     agrees = is_confidence if role == "confidence" else is_outcome
     table = peek(candidates)

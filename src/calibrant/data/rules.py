@@ -38,11 +38,34 @@ def _rule(name: str, entry: Mapping[str, Any]) -> Rule:
 
 RULES = {name: _rule(name, entry) for name, entry in data_beside(__file__, "rules.toml").items()}
 MISSING = frozenset(
-    {"row_empty", "confidence_missing", "confidence_nan", "confidence_minus_one", "answer_missing"}
+    {
+        "row_empty",
+        "confidence_missing",
+        "confidence_nan",
+        "confidence_minus_one",
+        "answer_missing",
+        "correct_neither",
+    }
 )
 """Rules of rows that say nothing, and not something wrong: they are left out and counted."""
 UNSCORED = tuple(name for name in RULES if name.startswith("confidence_"))
 """Rules of rows whose grade counts although their confidence does not."""
+
+
+NOISE = 1e-9
+"""How far rounding alone carries a number beyond its range: such a number is the range's end."""
+
+
+def at_the_ends(value: pl.Expr) -> pl.Expr:
+    """Return confidences, those that lie beside 0 or 1 by rounding alone at that end.
+
+    Examples
+    --------
+    >>> column = pl.DataFrame({"c": [1 + 1e-12, -1e-12, 1.1]})
+    >>> column.select(at_the_ends(pl.col("c")))["c"].to_list()
+    [1.0, 0.0, 1.1]
+    """
+    return pl.when(value.is_between(-NOISE, 1 + NOISE)).then(value.clip(0, 1)).otherwise(value)
 
 
 def rule_checks(
@@ -82,8 +105,10 @@ def rule_checks(
         "confidence_below_0": bounded & (confidence < 0) & (confidence != -1),
         "confidence_above_1": bounded & (confidence > 1),
         "correct_not_number": pl.col("_correct_text").is_not_null(),
+        "correct_neither": pl.col("_neither"),
         "correct_missing": (no_grade if labels else correct.is_nan())
-        & pl.col("_correct_text").is_null(),
+        & pl.col("_correct_text").is_null()
+        & ~pl.col("_neither"),
         "correct_not_binary": (~correct.is_between(0, 1) if graded else ~correct.is_in([0.0, 1.0]))
         & correct.is_not_nan(),
         "weights_not_number": pl.col("_weights_text").is_not_null(),
@@ -196,6 +221,7 @@ def broken_rows(rows: ScoredRows, *, model: str | None, method: str | None) -> d
         _names(batch, method).alias("method"),
         # Ids are looked at where questions are matched; a sum does not need them.
         pl.lit("row").alias("question_id"),
+        pl.lit(False).alias("_neither"),
         *(pl.lit(None, pl.String).alias(f"_{role}_text") for role in _NUMBERS),
     )
     if batch.answer is not None:

@@ -11,9 +11,9 @@ from msgspec import structs
 
 from calibrant.core.errors import InputError, error_source, require_choice
 from calibrant.data import guesses, rules, score_table, tables
-from calibrant.data.cells import read_confidence, read_number, read_outcome
 from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.data.reading import Reading
+from calibrant.data.reading.typed import read_confidence, read_number, read_outcome
 from calibrant.data.repeated import answers_told_apart, counted_once
 
 ON_INVALID = ("missing", "error", "drop")
@@ -250,8 +250,10 @@ def _typed(
     non_probability: Collection[str],
 ) -> tuple[pl.DataFrame, Reading]:
     """Read numbers, remembering the text of cells that hold none, and how they were read."""
-    frame, scale, guessed = read_confidence(frame, scale, non_probability)
-    frame, words = read_outcome(frame, right)
+    name = ",".join(roles["confidence"])
+    frame, scale, guessed = read_confidence(frame, scale, non_probability, name)
+    frame = frame.with_columns(rules.at_the_ends(pl.col("confidence")))
+    frame, words = read_outcome(frame.with_columns(_neither=False), right)
     if "weights" in frame.columns:
         frame = read_number(frame, "weights").with_columns(_weighted=pl.lit(True))
     else:

@@ -136,7 +136,7 @@ def _in_percent(source: str, columns: batches.BatchColumns, files: list[str]) ->
 def _looks_like_percent(values: Array) -> bool:
     import polars as pl
 
-    from calibrant.data.cells import read_confidence
+    from calibrant.data.reading.typed import read_confidence
 
     table = pl.DataFrame({"confidence": values.astype(float), "model": "", "method": ""})
     _, scale, _ = read_confidence(table, None, ())

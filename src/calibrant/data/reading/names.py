@@ -1,0 +1,188 @@
+"""What the name of a column says about its role: token by token, each with a weight."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from calibrant.core.imports import data_beside
+
+WORDS = data_beside(__file__, "words.toml")
+"""Words in the names of columns and in cells, with what they mean."""
+
+
+def _weights() -> dict[str, dict[str, float]]:
+    by_token: dict[str, dict[str, float]] = {}
+    for role, words_of in WORDS["roles"].items():
+        for weight, words in words_of.items():
+            for word in words.split():
+                known = by_token.setdefault(word, {})
+                known[role] = max(float(weight), known.get(role, 0.0))
+    return by_token
+
+
+_WEIGHTS = _weights()
+_STEMS: dict[str, str] = WORDS["stems"]
+_KINDS = {kind: frozenset(words.split()) for kind, words in WORDS["kinds"].items()}
+_CALLED = {use: frozenset(words.split()) for use, words in WORDS["called"].items()}
+_BORDERS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
+_RIGHT = {"correct", "true", "right", "expected"}
+_ANSWERS = {"answer", "answers", "letter", "label", "option", "choice", "text", "class", "code"}
+_CHANCES = {"p", "prob", "probability"}
+_MODIFIER, _PARENT = 0.7, 0.4
+
+
+class NameRoles(Struct, frozen=True):
+    """How strongly a name speaks for each role, from 0 to about 3."""
+
+    confidence: float = 0.0
+    logprob: float = 0.0
+    uncertainty: float = 0.0
+    right: float = 0.0
+    wrong: float = 0.0
+    answer: float = 0.0
+    gold: float = 0.0
+    text: float = 0.0
+    time: float = 0.0
+    other: float = 0.0
+    names_answer: bool = False
+    somebody: bool = False
+    decision: bool = False
+
+    @property
+    def stated(self) -> float:
+        """How strongly it speaks for any kind of confidence."""
+        return max(self.confidence, self.uncertainty, self.logprob) - self.other
+
+    @property
+    def graded(self) -> float:
+        """How strongly it speaks for an outcome, right or wrong."""
+        return max(self.right, self.wrong)
+
+
+def tokens(name: str) -> list[str]:
+    """Return the words of a name in small letters, without accents.
+
+    Examples
+    --------
+    >>> tokens("isCorrect_GPT4 (Modèle)")
+    ['is', 'correct', 'gpt', '4', 'modele']
+    """
+    plain = unicodedata.normalize("NFKD", name)
+    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    return [word for word in re.split(r"[\W_]+", _BORDERS.sub(" ", plain).lower()) if word]
+
+
+def bare(name: str) -> str:
+    """Return a name without case, accents and signs."""
+    plain = unicodedata.normalize("NFKD", name.lower())
+    return "".join(letter for letter in plain if letter.isalnum())
+
+
+def columns_called(use: str, names: Sequence[str]) -> list[str]:
+    """Return the columns whose whole name says what they hold.
+
+    Examples
+    --------
+    >>> columns_called("model", ["Modèle", "model_id", "answer"])
+    ['Modèle', 'model_id']
+    """
+    return [name for name in names if bare(name) in _CALLED[use]]
+
+
+def token_weights(token: str) -> dict[str, float]:
+    """Return the weight of a word by role, told by its stem where the word is not known."""
+    known = _WEIGHTS.get(token)
+    if known is None:
+        stem = next((word for start, word in _STEMS.items() if token.startswith(start)), "")
+        known = _WEIGHTS.get(stem, {})
+    return known
+
+
+@lru_cache(maxsize=4096)
+def name_roles(name: str) -> NameRoles:
+    """Weigh a name: its last word in full, words before it less, fields above it least.
+
+    Examples
+    --------
+    >>> name_roles("verbalized_confidence").confidence, name_roles("is_error").wrong
+    (3.0, 3.0)
+    >>> name_roles("correct_answer").gold, name_roles("correct_answer").right
+    (3.0, 0.0)
+    """
+    *parents, leaf = re.sub(r"\s*\[\d+\]$", "", name).split(".")
+    words = tokens(re.sub(r"\(.*?\)", " ", leaf))
+    words = [word for word in words if not word.isdigit()] or tokens(leaf)
+    weighed = [(word, _PARENT) for parent in parents for word in tokens(parent)]
+    weighed += [(word, 1.0 if word is words[-1] else _MODIFIER) for word in words]
+    found: dict[str, float] = {}
+    for word, factor in weighed:
+        for role, weight in token_weights(word).items():
+            full = role == "wrong" and factor == _MODIFIER
+            found[role] = max(found.get(role, 0.0), weight if full else weight * factor)
+    return _settled(found, words, leaf)
+
+
+def _settled(found: dict[str, float], words: list[str], leaf: str) -> NameRoles:
+    """Settle what single words cannot say: compounds, negations, whose verdict it is."""
+    here, last = {*words}, token_weights(words[-1]) if words else {}
+    answers = any(token_weights(word).get("answer", 0) >= 2 for word in words)
+    names_answer = answers and ("answer" in last or not {*last} & {"right", "confidence", "wrong"})
+    _settle_compounds(found, here, words, leaf)
+    if here & {"not", "non", "no"} and found.get("right"):
+        found["wrong"] = found.pop("right")
+    if found.get("uncertainty"):
+        found["confidence"] = 0.0
+    if found.get("wrong", 0.0) >= 2:
+        found["right"] = 0.0
+    known = {role: found.get(role, 0.0) for role in NameRoles.__struct_fields__[:10]}
+    return NameRoles(
+        **known,
+        names_answer=names_answer,
+        somebody=bool(here & _KINDS["somebody"]),
+        decision=bool(here & _KINDS["decision"]),
+    )
+
+
+def _settle_compounds(
+    found: dict[str, float], here: Collection[str], words: list[str], leaf: str
+) -> None:
+    here = {*here}
+    if here & {"judge", "grader", "human"} and here & {"score", "rating", "grade"}:
+        found["right"] = max(found.get("right", 0.0), 2.0)
+    if words[:1] in (["has"], ["contains"], ["hit"]) and "answer" in here:
+        found |= {"right": 2.0, "answer": 0.0, "gold": 0.0}
+    if here & _KINDS["metric"]:
+        found["other"] = 3.0
+    if here & {"normalized", "normalised", "norm"} and "length" in here:
+        found["other"] = 0.0
+    if here & _RIGHT and here & (_ANSWERS | {"position", "index"}):
+        found |= {"gold": 3.0, "right": 0.0}
+    if here & (_RIGHT - {"expected"}) and here & _CHANCES:
+        found |= {"confidence": 3.0, "right": 0.0}
+    if here & {"confidence", "conf"}:
+        found["right"] = 0.0
+        if here & {"avg", "mean", "max", "top"}:
+            found["other"] = min(found.get("other", 0.0), 0.5)
+        if here & {"letter", "word", "text", "raw"}:
+            found["other"] = 2.0
+    if here & {"max", "top"} and here & {"prob", "probability", "softmax", "logprob"}:
+        found["other"] = 0.0
+    if re.search(r"(^|_)p\d+($|_)", leaf.lower()):
+        found["other"] = 3.0
+
+
+def share_a_stem(left: Collection[str], right: Collection[str]) -> bool:
+    """Return whether two names share a word that says no role: `toxicity_score` and `toxic`."""
+    left, right = ([word for word in words if _tells(word)] for words in (left, right))
+    return any(
+        len(a) >= 4 and len(b) >= 4 and (a.startswith(b[:5]) or b.startswith(a[:5]))
+        for a in left
+        for b in right
+    )
+
+
+def _tells(word: str) -> bool:
+    return word not in _WEIGHTS or word in ("toxic", "toxicity", "entailment", "supported")

@@ -1,0 +1,292 @@
+"""Columns as numbers: confidences on their scale, outcomes by their words."""
+
+import re
+from collections.abc import Collection, Mapping
+
+import numpy as np
+import polars as pl
+
+from calibrant.core.arrays import Floats, Mask
+from calibrant.core.errors import InputError, did_you_mean
+from calibrant.core.hints import Hint
+from calibrant.data.reading.cells import (
+    MISSING_TEXT,
+    NEITHER,
+    REFUSALS,
+    is_text,
+    lowered,
+    meaning_of,
+    parse_numbers,
+    to_scale,
+    word_counts,
+    word_scale,
+    word_values,
+)
+from calibrant.data.reading.record import FRACTION, PERCENT
+from calibrant.data.reading.scales import LEVELS, MIXED, Scale, scale_of
+
+SCALES = (FRACTION, PERCENT, "logprob", "uncertainty", "rank", "mixed", "words")
+"""Scales that have a name; levels such as 1-5 and words with values are others."""
+_PLAIN_FLAGS = frozenset({"true", "false"})
+_NO_TEXT = pl.lit(None, pl.String)
+
+
+def read_number(frame: pl.DataFrame, column: str, *, keep_single: bool = False) -> pl.DataFrame:
+    """Read a column of numbers, remembering the text of cells that hold none."""
+    mark, dtype = f"_{column}_text", frame.schema[column]
+    if is_text(dtype):
+        cells = parse_numbers(frame[column])
+        return _with_text(frame, column, cells.values, cells.text)
+    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+        raise InputError(f"the column for {column} must hold numbers, it holds {dtype}")
+    # Single precision is kept: binning knows that 0.7 stored in 32 bits was meant as 0.7.
+    keep = keep_single and dtype == pl.Float32
+    number = pl.col(column) if keep else pl.col(column).cast(pl.Float64)
+    return frame.with_columns(number, _NO_TEXT.alias(mark))
+
+
+def _with_text(frame: pl.DataFrame, column: str, values: Floats, text: Mask) -> pl.DataFrame:
+    """Put numbers in place of a column; words that are none stand beside them."""
+    words = frame[column].cast(pl.String).str.strip_chars()
+    shown = pl.select(pl.when(pl.Series(text)).then(words)).to_series()
+    numbers = pl.Series(column, values).fill_nan(None)
+    return frame.with_columns(numbers, shown.alias(f"_{column}_text"))
+
+
+def read_outcome(frame: pl.DataFrame, right: str | None) -> tuple[pl.DataFrame, str | None]:
+    """Read outcomes; return the words that were taken for right and wrong, if any.
+
+    Words that say neither, such as `not attempted`, are marked in the column ``_neither``.
+    """
+    column = frame["correct"]
+    if right is not None:
+        return _named_right(frame, column, right)
+    if not is_text(column.dtype):
+        return read_number(frame, "correct"), None
+    text, words = lowered(column), word_counts(column, most=column.len())
+    meaning = {word: x for word in words if (x := meaning_of(word)) is not None}
+    if not meaning:
+        return read_number(frame, "correct"), None
+    cells = parse_numbers(column)
+    spoken = text.replace_strict(meaning, default=None, return_dtype=pl.Float64)
+    values = np.where(spoken.is_null().to_numpy(), cells.values, spoken.to_numpy().astype(float))
+    neither = text.is_in(list(NEITHER)).fill_null(False)
+    unknown = cells.text & np.isnan(values) & ~neither.to_numpy()
+    read = _with_text(frame, "correct", values, unknown).with_columns(_neither=neither)
+    right_first = sorted((word for word in sorted(meaning)), key=lambda word: -meaning[word])
+    return read, None if {*right_first} <= _PLAIN_FLAGS else "/".join(right_first)
+
+
+def _named_right(
+    frame: pl.DataFrame, column: pl.Series, right: str
+) -> tuple[pl.DataFrame, str | None]:
+    """Read outcomes by the words that somebody says mean right; others mean wrong."""
+    text = lowered(column)
+    words = word_counts(column, most=column.len())
+    meant = [_as_written(word, words) for word in right.lower().split(",") if word.strip()]
+    strange = [word for word in meant if word not in words]
+    if strange or not meant:
+        shown = ", ".join([*words][:12]) + (" .." if len(words) > 12 else "")
+        raise InputError(
+            Hint("{right} names {0}, which does not occur", repr(", ".join(strange) or right)),
+            hint=Hint("the column holds: {0}; {1}", shown, did_you_mean(strange[0], words))
+            if strange
+            else Hint("the column holds: {0}", shown),
+        )
+    value = {word: float(word in meant) for word in words}
+    neither = text.is_in([*(NEITHER - {*meant})]).fill_null(False)
+    numbers = text.replace_strict(value, default=None, return_dtype=pl.Float64)
+    numbers = pl.select(pl.when(~neither).then(numbers)).to_series()
+    read = frame.with_columns(
+        numbers.alias("correct"), _NO_TEXT.alias("_correct_text"), neither.alias("_neither")
+    )
+    wrong = [word for word in sorted(words) if word not in meant and word not in NEITHER]
+    return read, "/".join([*sorted({*meant}), *wrong][:12])
+
+
+def _as_written(word: str, words: Mapping[str, int]) -> str:
+    """Return a word as the cells write it: 1 is also true, and 0 false."""
+    word = word.strip()
+    same = {"1": ("1.0", "true"), "0": ("0.0", "false"), "true": ("1",), "false": ("0",)}
+    if word in words:
+        return word
+    return next((other for other in same.get(word, ()) if other in words), word)
+
+
+def read_confidence(
+    frame: pl.DataFrame, scale: str | None, non_probability: Collection[str], name: str = ""
+) -> tuple[pl.DataFrame, str, bool]:
+    """Return confidences as shares, the scale they had, and whether that was guessed.
+
+    Parameters
+    ----------
+    frame
+        With the columns confidence, method and model.
+    scale
+        One of `SCALES`, levels such as ``1-5``, words such as ``low=0.3,high=0.9``, or None: what
+        the values say, where they leave no doubt.
+    non_probability
+        Methods whose scores have no scale.
+    name
+        How the column is called: `certainty (1-5)` says its levels.
+    """
+    if scale is not None:
+        require_scale(scale)
+    if scale == "words" or (scale is not None and "=" in scale):
+        return _read_words(frame, scale), scale, False
+    column = frame["confidence"]
+    if not is_text(column.dtype):
+        frame, marked = read_number(frame, "confidence", keep_single=True), None
+    else:
+        cells = parse_numbers(column)
+        refused = lowered(column).is_in(REFUSALS).fill_null(False).to_numpy()
+        frame = _with_text(frame, "confidence", cells.values, cells.text & ~refused)
+        marked = cells.marked
+    values = frame["confidence"].to_numpy()
+    plain = np.zeros(values.size, dtype=bool) if marked is None else marked
+    if scale is None:
+        ranked = frame["method"].is_in(list(non_probability)).fill_null(False).to_numpy()
+        bounded = ~plain & ~ranked
+        found = scale_of(values[bounded], name)
+        _refuse_small_models(frame, bounded, found)
+        if found.doubt:
+            raise scale_question(found, values[bounded])
+        if found.scale == FRACTION:
+            all_signs = bool(plain.any() and not np.isfinite(values[bounded]).any())
+            return frame, PERCENT if all_signs else FRACTION, all_signs
+        return _scaled(frame, values, ~bounded, PERCENT), PERCENT, True
+    return _scaled(frame, values, plain, scale), scale, False
+
+
+def _scaled(frame: pl.DataFrame, values: Floats, kept: Mask, scale: str) -> pl.DataFrame:
+    if scale in (FRACTION, "rank"):
+        return frame
+    shares = pl.Series("confidence", to_scale(values, kept, scale), dtype=pl.Float64)
+    # What is empty stays empty, and NaN stays NaN: they break different rules.
+    shares = pl.select(pl.when(frame["confidence"].is_not_null()).then(shares)).to_series()
+    return frame.with_columns(shares.cast(frame.schema["confidence"]).alias("confidence"))
+
+
+def _read_words(frame: pl.DataFrame, scale: str) -> pl.DataFrame:
+    column = frame["confidence"]
+    usual = word_scale(word_counts(column)) if scale == "words" else scale
+    if usual is None:
+        raise InputError(
+            "the confidences are no words that have a usual value",
+            hint=Hint("say what each stands for, for example {scale}", scale="low=0.3,high=0.9"),
+        )
+    text = lowered(column)
+    numbers = text.replace_strict(word_values(usual), default=None, return_dtype=pl.Float64)
+    missing = text.is_in([*MISSING_TEXT, *REFUSALS]).fill_null(True)
+    unknown = (numbers.is_null() & ~missing).to_numpy()
+    return _with_text(frame, "confidence", numbers.to_numpy().astype(float), unknown)
+
+
+def require_scale(scale: str) -> None:
+    """Refuse what is no scale.
+
+    Examples
+    --------
+    >>> require_scale("percent"), require_scale("1-5"), require_scale("low=0.3,high=0.9")
+    (None, None, None)
+    """
+    if scale in SCALES:
+        return
+    if "=" in scale:
+        for part in scale.split(","):
+            if not re.fullmatch(r"[^=]*[^=\s][^=]*=\s*[+-]?\d*\.?\d+\s*", part):
+                rule = Hint("{scale} gives every word a number, got {0}", repr(part.strip()))
+                raise InputError(rule, hint=Hint("for example {scale}", scale="low=0.3,high=0.9"))
+        return
+    ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", scale)
+    if ends is None or float(ends[1]) >= float(ends[2]):
+        names = ", ".join(SCALES[:-1])
+        raise InputError(
+            Hint("{scale} is {0}, words, levels or words with values, got {1}", names, repr(scale)),
+            hint=Hint("for example {scale}, or low=0.3,high=0.9", scale="1-5"),
+        )
+
+
+def _refuse_small_models(frame: pl.DataFrame, bounded: Mask, found: Scale) -> None:
+    """Ask where percentages of one model stand beside shares of another."""
+    if found.scale not in (PERCENT, MIXED):
+        return
+    value = pl.col("confidence")
+    rows = frame.filter(pl.Series(bounded)).filter(value > 0)
+    by_model = rows.group_by("model", maintain_order=True).agg(value.max(), pl.len())
+    small = by_model.filter((value <= 1) & (pl.col("len") >= 20))
+    if 0 < small.height < by_model.height:
+        share = float((rows["confidence"].to_numpy() <= 1).mean())
+        raise InputError(
+            f"{share:.0%} of the confidences are at most 1 (those of {small['model'][0]} all are), "
+            f"the others reach {rows['confidence'].to_numpy().max():g}",
+            hint=_mixed_hint(),
+        )
+
+
+def _mixed_hint() -> Hint:
+    return Hint(
+        "if values up to 1 are shares and others percentages, use {0}; if all are percentages, "
+        "use {1}; if some are faults, fix the rows or use {on_invalid} with one of these",
+        Hint("{scale}", scale=MIXED),
+        Hint("{scale}", scale=PERCENT),
+        on_invalid="drop",
+    )
+
+
+def scale_question(found: Scale, values: Floats) -> InputError:
+    """Return the question about a scale that the values do not settle."""
+    known = values[np.isfinite(values)]
+    if found.doubt == MIXED:
+        share = float((known <= 1).mean())
+        rule = f"{share:.0%} of the confidences are at most 1, the others reach {known.max():g}"
+        return InputError(rule, hint=_mixed_hint())
+    if found.doubt == LEVELS:
+        shown = ", ".join(f"{x:g}" for x in np.unique(known)[:6])
+        return InputError(
+            f"the confidences look like levels ({shown}): which value is certain?",
+            hint=Hint(
+                "if {0} is certain, use {1}; if they are percentages, use {2}",
+                found.scale.partition("-")[2],
+                Hint("{scale}", scale=found.scale),
+                Hint("{scale}", scale=PERCENT),
+            ),
+        )
+    return InputError(
+        f"the confidences range from {known.min():g} to {known.max():g}: they have no scale",
+        hint=Hint(
+            "say what they are: {0} for log-probabilities, {1} where only their order tells",
+            Hint("{scale}", scale="logprob"),
+            Hint("{scale}", scale="rank"),
+        ),
+    )
+
+
+def is_outcome(column: pl.Series) -> bool:
+    """Return whether all values are 0 or 1, true or false, or words that mean right or wrong.
+
+    Examples
+    --------
+    >>> is_outcome(pl.Series(["Yes", "no", None])), is_outcome(pl.Series(["A", "B"]))
+    (True, False)
+    """
+    if column.dtype == pl.Boolean:
+        return True
+    words = word_counts(column) if not column.dtype.is_nested() else {}
+    return bool(words) and all(meaning_of(word) is not None or word in NEITHER for word in words)
+
+
+def is_confidence(column: pl.Series) -> bool:
+    """Return whether the values may be a confidence: numbers up to 1 or 100, not all 0 or 1.
+
+    Examples
+    --------
+    >>> is_confidence(pl.Series(["91 %", "0,5"])), is_confidence(pl.Series([0, 1, 1]))
+    (True, False)
+    """
+    if not (is_text(column.dtype) or column.dtype.is_numeric()) or is_outcome(column):
+        return False
+    cells = parse_numbers(column)
+    known = cells.values[np.isfinite(cells.values)]
+    usual = ((known >= -1) & (known <= 100)).mean() if known.size else 0.0
+    return bool(known.size > cells.text.sum() and usual > 0.9)
