@@ -74,7 +74,7 @@ class Loop:
             self.order[item] = self.count
 
     def truth(self):
-        gap = self.y - self.p
+        gap = self.p - self.y
         cell = pool_cells(self.p, self.bins)
         ece = np.abs(np.bincount(cell, weights=gap)).sum() / self.p.size
         return gap.mean(), self.y.mean(), (gap**2).mean(), ece
@@ -108,7 +108,7 @@ def _expected_gap(world):
     if world not in _EXPECTED:
         rng = named_stream(0, "expected", world)
         p = confidences(world, 2_000_000, rng)
-        _EXPECTED[world] = float((outcome_rate(world, p) - p).mean())
+        _EXPECTED[world] = float((p - outcome_rate(world, p)).mean())
     return _EXPECTED[world]
 
 

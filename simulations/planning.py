@@ -93,7 +93,7 @@ def sequence_coverage(repetitions, *, labels=10_000, bins=15, seed=0):
         p = named_stream(seed, "truth", kind).beta(6, 1, 1_000_000)
         cell = np.minimum((p * bins).astype(int), bins - 1)
         mass = np.bincount(cell, minlength=bins)
-        gap = np.bincount(cell, weights=rate(p) - p, minlength=bins)
+        gap = np.bincount(cell, weights=p - rate(p), minlength=bins)
         target = np.abs(gap).sum() / p.size
         gap = gap / np.maximum(mass, 1)
         rng = named_stream(seed, "sequence", kind)

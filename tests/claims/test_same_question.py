@@ -59,9 +59,9 @@ def by_model(entries):
     return {entry["model"]: entry for entry in entries}
 
 
-def side(estimate, turn=1):
+def side(estimate):
     """Which side of 0 an interval lies on, or 0 where it holds 0 or ends within a tenth of it."""
-    low, high = sorted((turn * estimate["low"], turn * estimate["high"]))
+    low, high = estimate["low"], estimate["high"]
     near = 0.1 * (high - low)
     return 1 if low > near else -1 if high < -near else 0
 
@@ -87,17 +87,16 @@ def check(audited, planned, labelled, compared):
         )
         for there, here in pairs:
             assert not differs(there["value"], here["value"], 1e-9), model
-        # label speaks of accuracy minus confidence: the same gap, turned around.
         wide = label["population"]
         sides = {
             side(metrics["confidence_gap"]),
             side(own["companions"]["over_confidence"]),
-            side(wide["gap"], -1),
+            side(wide["gap"]),
         }
         assert not {-1, 1} <= sides, (model, "opposite directions")
         clear = {
             side(metrics["confidence_gap"]) or None,
-            side(wide["gap"], -1) or None,
+            side(wide["gap"]) or None,
         } - {None}
         assert len(clear) <= 1, model
         # Nobody calls an error small that another one has shown to be large.

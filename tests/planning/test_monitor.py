@@ -157,8 +157,8 @@ def test_a_few_labels_that_are_all_wrong_leave_room():
     found = batch_estimates(np.array([0.5, 0.55, 0.6, 0.6, 0.65]), np.zeros(5))
     assert found["accuracy"].high == pytest.approx(0.434, abs=1e-3)
     assert found["mean_confidence"].low < 0.58 < found["mean_confidence"].high
-    # The upper end is that of the accuracy, with these confidences; residuals alone say -0.52.
-    assert found["gap"].low < -0.58 < -0.15 < found["gap"].high < 0
+    # The lower end is that of the accuracy, with these confidences; residuals alone say 0.52.
+    assert 0 < found["gap"].low < 0.15 < 0.58 < found["gap"].high
 
 
 def test_the_drift_of_three_batches_is_hardly_known():
@@ -179,8 +179,8 @@ def test_the_drift_of_three_batches_is_hardly_known():
 def test_one_label_says_nearly_nothing():
     found = batch_estimates(np.array([0.9]), np.ones(1))
     assert (found["mean_confidence"].low, found["mean_confidence"].high) == (0.0, 1.0)
-    assert found["gap"].low < -0.6
-    assert found["gap"].high > 0.8
+    assert found["gap"].low < -0.8
+    assert found["gap"].high > 0.6
     assert all(-1 <= e.low <= e.value <= e.high <= 1 for e in found.values())
 
 
@@ -191,8 +191,8 @@ def test_the_interval_of_a_small_batch_covers(n):
     worlds = {
         "follows": (lambda: rng.random(n), lambda p: p, 0.0),
         "does not": (lambda: rng.random(n), lambda p: np.full(n, 0.5), 0.0),
-        "constant": (lambda: np.full(n, 0.9), lambda p: np.full(n, 0.7), -0.2),
-        "rare": (lambda: rng.beta(2, 2, n), lambda p: np.full(n, 0.05), -0.45),
+        "constant": (lambda: np.full(n, 0.9), lambda p: np.full(n, 0.7), 0.2),
+        "rare": (lambda: rng.beta(2, 2, n), lambda p: np.full(n, 0.05), 0.45),
     }
     for name, (confidences, chance, truth) in worlds.items():
         inside = 0
@@ -225,7 +225,7 @@ def test_alarm_names_time_direction_and_start():
     assert "2026-01-25" <= alarm["since"] <= alarm["when"]
     assert alarm["direction"] == "over-confident"
     assert alarm["p_value"] <= 0.05
-    assert result["drift_per_day"]["high"] < 0
+    assert result["drift_per_day"]["low"] > 0
     assert result["expiry"]["verified"] == "2026-01-20"
     assert result["expiry"]["date"] > "2026-01-20"
 
@@ -424,7 +424,7 @@ def test_the_promise_is_held_against_what_comes_after_the_baseline(tmp_path):
 
 
 def test_the_sign_of_a_difference_is_what_its_sentence_says():
-    """Fewer right answers than said: a difference below 0, in the table and in the sentence."""
+    """Fewer right answers than said: a gap above 0 in the table, and fewer in the sentence."""
     rng = np.random.default_rng(0)
     sure = rng.uniform(0.3, 0.7, 2000)
     for moved, word, sign in ((-0.25, "fewer", -1), (0.25, "more", 1)):
@@ -433,7 +433,7 @@ def test_the_sign_of_a_difference_is_what_its_sentence_says():
         entry = found["results"][0]
         assert f"points {word} right answers" in found["claims"][0]["text"]
         assert entry["alarm"]["shift"] * sign > 0.2
-        assert all(row["gap"]["value"] * sign > 0 for row in entry["history"])
+        assert all(row["gap"]["value"] * sign < 0 for row in entry["history"])
 
 
 def test_bad_times_name_the_row():

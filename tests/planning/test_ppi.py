@@ -47,7 +47,7 @@ def test_all_quantities_cover_on_a_synthetic_table():
         actual = {
             "accuracy": truth.mean(),
             "brier": ((p - truth) ** 2).mean(),
-            "gap": (truth - p).mean(),
+            "gap": (p - truth).mean(),
         }
         for name, value in actual.items():
             part = found[name]["combined"]
@@ -56,7 +56,7 @@ def test_all_quantities_cover_on_a_synthetic_table():
         for part in found["bins"]:
             which = (p >= part["low"]) & (p <= part["high"])
             gap = part["gap"]["combined"]
-            good &= gap.low <= (truth - p)[which].mean() <= gap.high
+            good &= gap.low <= (p - truth)[which].mean() <= gap.high
         inside["bins"] += good
     assert min(inside.values()) >= 90
 

@@ -18,7 +18,7 @@ def test_judge_and_gold_cover_the_human_value(shared_data):
         chosen = rng.choice(human.size, 100, replace=False)
         known[chosen] = human[chosen]
         found = judged_estimates(p, known, judge)
-        for name, value in (("accuracy", human.mean()), ("gap", (human - p).mean())):
+        for name, value in (("accuracy", human.mean()), ("gap", (p - human).mean())):
             part = found[name]["combined"]
             hits[name] += part.low <= value <= part.high
             ratio[name].append(found[name]["width_ratio"])

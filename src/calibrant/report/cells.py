@@ -184,19 +184,6 @@ def points_cell(estimate: Estimated | None, *, sign: bool = True) -> Number:
     return _of(estimate, Number(None, unit="points", digits=1, signed=sign))
 
 
-def turned(estimate: EstimateEntry) -> EstimateEntry:
-    """Return a gap of labels (right minus says) as readers see gaps everywhere: says minus right.
-
-    Examples
-    --------
-    >>> turned(EstimateEntry(value=-0.2, low=-0.3, high=-0.1))
-    EstimateEntry(value=0.2, low=0.1, high=0.3, n=None)
-    """
-    ends = (estimate.value, estimate.high, estimate.low)
-    value, low, high = (None if end is None else 0.0 - end for end in ends)
-    return EstimateEntry(value=value, low=low, high=high, n=estimate.n)
-
-
 def p_cell(p_value: float | None) -> Number:
     """Return a p-value: small ones by their size, the least one as a bound.
 

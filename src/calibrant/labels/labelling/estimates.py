@@ -19,7 +19,7 @@ TARGETS = ("pool", "population")
 
 @dataclass(frozen=True, slots=True)
 class BinGaps:
-    """Gap per bin of the pool (accuracy minus confidence) with its standard error.
+    """Gap per bin of the pool (confidence minus share right) with its standard error.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class BinGaps:
 
     @property
     def mean_gap(self) -> float:
-        """Accuracy minus mean confidence of the pool."""
+        """Mean confidence minus accuracy of the pool."""
         return float(self.weight @ self.gap)
 
     @property
@@ -103,7 +103,7 @@ class PoolEstimate:
     ece
         Calibration error over cells that labelling the whole pool would give, bias-corrected.
     accuracy, mean_gap, brier
-        Accuracy, accuracy minus mean confidence, and Brier score.
+        Accuracy, mean confidence minus accuracy, and Brier score.
     ece_upper
         Upper bound of the ECE: it holds with probability `level` by itself.
     unseen
@@ -154,7 +154,7 @@ def bin_gaps(pool: LabelPool, *, target: str = "pool") -> BinGaps:
     parts = _Parts(cell, lab, d, items, seen, target)
     said = pool.confidence
     shift, variance = parts.corrected(rest, y - said[lab], np.ones_like(rest))
-    gap = parts.means(rate - said) + shift
+    residual = parts.means(rate - said) + shift
     slope = 1.0 - 2.0 * said
     brier_shift, brier_variance = parts.corrected(rest, (y - said[lab]) ** 2, slope[lab])
     brier = parts.means(said**2 + slope * rate) + brier_shift
@@ -162,16 +162,16 @@ def bin_gaps(pool: LabelPool, *, target: str = "pool") -> BinGaps:
     brier_variance = np.where(has_labels, brier_variance, 0.25)
     total = parts.means(said) * items
     return BinGaps(
-        gap=gap,
+        gap=0.0 - residual,
         error=np.sqrt(np.where(has_labels, variance, 0.25)),
         weight=weight,
         labels=seen,
         unseen=float(np.maximum(total, items - total)[~has_labels].sum() / items.sum()),
-        extra=extra + parts.between(gap),
+        extra=extra + parts.between(residual),
         brier=float(weight @ brier),
         brier_error=float(np.sqrt(weight**2 @ brier_variance + extra + parts.between(brier))),
-        lean=parts.lean(rest - shift[cell[lab]], np.sign(gap)),
-        shares=parts.between(np.abs(gap)),
+        lean=parts.lean(rest - shift[cell[lab]], np.sign(residual)),
+        shares=parts.between(np.abs(residual)),
     )
 
 
@@ -287,7 +287,7 @@ def pool_estimate(pool: LabelPool, *, level: float = 0.95, target: str = "pool")
     # Without a label in a bin its gap may be anything: the predicted one with a spread of 0.5.
     return PoolEstimate(
         ece=Estimate(*bins.interval(z, one_sided), n=n, level=level, interval="signs fixed"),
-        accuracy=normal(said + bins.mean_gap, bins.mean_error, 0.0, 1.0),
+        accuracy=normal(said - bins.mean_gap, bins.mean_error, 0.0, 1.0),
         mean_gap=normal(bins.mean_gap, bins.mean_error, -1.0, 1.0),
         brier=normal(bins.brier, bins.brier_error, 0.0, 1.0),
         ece_upper=bins.upper(one_sided),

@@ -43,7 +43,7 @@ def judged_pool(pool: LabelPool) -> dict[str, object]:
     for name, with_judge, without, judged in (
         ("accuracy", both.accuracy, alone.accuracy, verdict),
         ("brier", both.brier, alone.brier, (p - verdict) ** 2),
-        ("gap", both.mean_gap, alone.mean_gap, verdict - p),
+        ("gap", both.mean_gap, alone.mean_gap, p - verdict),
     ):
         ratio = _ratio(with_judge, without)
         saved = max(0, round(n * (1 / ratio**2 - 1))) if ratio > 0 else 0
@@ -178,7 +178,7 @@ def judged_estimates(
     Returns
     -------
     dict
-        ``accuracy``, ``brier``, ``gap`` (accuracy minus confidence) a `JudgedEstimate` each,
+        ``accuracy``, ``brier``, ``gap`` (confidence minus share right) a `JudgedEstimate` each,
         and ``bins``, one entry per bin.
     """
     p, y, f = (np.asarray(a, dtype=np.float64) for a in (confidence, gold, judge))
@@ -204,14 +204,14 @@ def judged_estimates(
         "judge_labels": int(p.size),
         "accuracy": estimate(lambda c, o: o + 0 * c, everything, level),
         "brier": estimate(lambda c, o: (c - o) ** 2, everything, level),
-        "gap": estimate(lambda c, o: o - c, everything, level),
+        "gap": estimate(lambda c, o: c - o, everything, level),
         "bins": [
             {
                 "low": float(p[which].min()),
                 "high": float(p[which].max()),
                 "mean_confidence": float(p[which].mean()),
                 "n": int(which.sum()),
-                "gap": estimate(lambda c, o: o - c, which, cover),
+                "gap": estimate(lambda c, o: c - o, which, cover),
             }
             for which in cells
             if (which & has).sum() >= 2

@@ -149,7 +149,7 @@ def joined_batches(batches: Sequence[StreamBatch]) -> StreamBatch:
 
 
 def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
-    """Return accuracy, mean confidence and accuracy minus confidence of a few labels.
+    """Return accuracy, mean confidence and their gap (confidence minus right) of a few labels.
 
     Outcomes that are all alike show no spread, so the accuracy has Wilson's interval, which is
     never of zero width. The mean confidence has Student's on the logit scale; of a single label
@@ -160,7 +160,7 @@ def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
     --------
     >>> found = batch_estimates(np.array([0.5, 0.55, 0.6, 0.6, 0.65]), np.zeros(5))
     >>> print(found["accuracy"], "|", found["gap"])
-    0.000 [0.000, 0.434] | -0.580 [-0.649, -0.140]
+    0.000 [0.000, 0.434] | 0.580 [0.140, 0.649]
     """
     n, mean, low, high = int(confidence.size), float(confidence.mean()), 0.0, 1.0
     if n > 1:
@@ -169,9 +169,9 @@ def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
     said = Estimate(mean, low, high, n=n, interval="student-logit")
     accuracy = wilson_estimate(float(correct.mean()), n)
     common = _pulls(confidence).correlation(_pulls(correct))
-    low = joined_reach(accuracy.value - accuracy.low, said.high - said.value, common)
-    high = joined_reach(accuracy.high - accuracy.value, said.value - said.low, common)
-    value = accuracy.value - said.value
+    high = joined_reach(accuracy.value - accuracy.low, said.high - said.value, common)
+    low = joined_reach(accuracy.high - accuracy.value, said.value - said.low, common)
+    value = said.value - accuracy.value
     gap = Estimate(value, value - low, value + high, n=n, interval="newcombe")
     return {"accuracy": accuracy, "mean_confidence": said, "gap": gap}
 

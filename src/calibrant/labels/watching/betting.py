@@ -1,7 +1,7 @@
 """Watching calibration over time, with a false-alarm probability that holds for ever.
 
-Somebody bets against the claim 'the gap of every bin is still where it was verified'. While the
-claim holds, no betting scheme grows its capital on average, so the chance that the capital ever
+Somebody bets against the claim 'the residual of every bin is still where it was verified'. While
+the claim holds, no betting scheme grows its capital on average, so the chance that the capital ever
 reaches ``1 / alpha`` is at most alpha (Ville's inequality). The capital is spread over bins, both
 directions, several stakes and all possible starting times, so that a late change is found too.
 
@@ -29,13 +29,13 @@ _SIDES = ("over-confident", "under-confident")
 
 @dataclass(frozen=True, slots=True)
 class GapRegion:
-    """Where each bin's gap may lie before it counts as drift.
+    """Where each bin's residual may lie before it counts as drift.
 
     Parameters
     ----------
     low, high
-        Ends of the allowed gap (accuracy minus confidence) per bin; the last entry is for all
-        rows together.
+        Ends of the allowed residual (accuracy minus confidence) per bin; the last entry is for
+        all rows together.
     alpha
         Probability that the true baseline lies outside, at most.
     description
@@ -49,7 +49,7 @@ class GapRegion:
 
 
 def perfect_region(*, bins: int = 10, tolerance: float = 0.05) -> GapRegion:
-    """Allow every gap up to `tolerance` around perfect calibration."""
+    """Allow every residual up to `tolerance` around perfect calibration."""
     most = np.full(bins + 1, tolerance)
     return GapRegion(-most, most, 0.0, f"perfect calibration within +/- {tolerance:g}")
 
@@ -100,7 +100,7 @@ def verified_region(
 
 
 def _mean_bound(residual: Floats, alpha: float) -> tuple[float, float]:
-    """Return the mean gap and its half-width: normal, or valid at any size below 200 labels."""
+    """Return the mean and its half-width: normal, or valid at any size below 200 labels."""
     n = residual.size
     if n < 2:
         return 0.0, 1.0
@@ -114,12 +114,12 @@ def _mean_bound(residual: Floats, alpha: float) -> tuple[float, float]:
 
 @dataclass(slots=True)
 class CalibrationMonitor:
-    """A running test of 'the gap, overall and in every bin, is within its region'.
+    """A running test of 'the residual, overall and in every bin, is within its region'.
 
     Parameters
     ----------
     region
-        Allowed gaps, from `verified_region` or `perfect_region`.
+        Allowed residuals, from `verified_region` or `perfect_region`.
     alpha
         Probability of any false alarm, ever, at most (including the baseline's share).
 
@@ -212,7 +212,7 @@ class CalibrationMonitor:
         top = np.append((np.arange(self.bins) + 1) / self.bins, 1.0)
         low, high = self.region.low, self.region.high
         # The stake of a bin is a share of the largest one that cannot lose more than all; it is
-        # the same for all rows of the bin, so that only the bin's mean gap matters.
+        # the same for all rows of the bin, so that only the bin's mean residual matters.
         down = _STAKES / (1.0 - np.minimum(edge + low, 0.999))[:, None]
         up = _STAKES / np.maximum(top + high, 0.001)[:, None]
         gain = np.zeros((self.bins + 1, 2, len(_STAKES)))

@@ -3,12 +3,15 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.places import writing
 from calibrant.labels.watching.watch import CalibrationWatch
 
-SCHEMA = "calibrant.monitor_state/1"
+SCHEMA = "calibrant.monitor_state/2"
+# Its gaps are accuracy minus confidence; they are turned when it is read.
+_FIRST = "calibrant.monitor_state/1"
 
 
 def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatch]:
@@ -17,10 +20,12 @@ def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatc
         return {}
     try:
         state = json.loads(Path(path).read_text(encoding="utf-8"))
-        if state.get("schema") != SCHEMA:
+        if state.get("schema") not in (SCHEMA, _FIRST):
             rule = f"this is no state of a monitor (schema {state.get('schema')!r})"
             hint = "name another file: it is created at the end"
             raise SchemaError(rule, source=str(path), hint=hint)
+        if state["schema"] == _FIRST:
+            _turn_gaps(state["watches"])
         watches = [CalibrationWatch.from_dict(entry) for entry in state["watches"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
@@ -29,6 +34,12 @@ def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatc
         hint = "name another file, and start the watch anew with a baseline"
         raise InputError(rule, source=str(path), hint=hint) from None
     return {(watch.keys["model"], watch.keys["method"]): watch for watch in watches}
+
+
+def _turn_gaps(watches: list[dict[str, Any]]) -> None:
+    for entry in (entry for watch in watches for entry in watch["history"]):
+        value, low, high, *others = entry["gap"]
+        entry["gap"] = [0.0 - value, 0.0 - high, 0.0 - low, *others]
 
 
 def save_state(path: str | Path, watches: dict[tuple[str, str], CalibrationWatch]) -> None:

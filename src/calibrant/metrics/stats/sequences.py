@@ -134,8 +134,8 @@ class CalibrationSequence(Stored):
         return path
 
     def gaps(self) -> tuple[Floats, Floats]:
-        """Return lower and upper bounds of every bin's gap, all of them at once."""
-        return self._bin["low"].copy(), self._bin["high"].copy()
+        """Return lower and upper bounds of every bin's gap (confidence minus share right), at once."""
+        return 0.0 - self._bin["high"], 0.0 - self._bin["low"]
 
     @property
     def labels_per_bin(self) -> Floats:

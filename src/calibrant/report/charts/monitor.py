@@ -8,7 +8,6 @@ from calibrant.findings.documents.fields import LabelFields, MonitorFields
 from calibrant.findings.documents.labels import GapCell, LabelEntry, MonitorEntry, WatchedBatch
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import entry_name
-from calibrant.report.cells import turned
 from calibrant.report.charts.chart import (
     Axis,
     Band,
@@ -54,7 +53,7 @@ def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> Chart:
     history = entry.history
     most = max(row.n for row in history)
     # A batch of a few labels jumps about: it is small, and the line passes over it.
-    steady = [(i, -row.gap.ends[0]) for i, row in enumerate(history) if row.n >= most / 10]
+    steady = [(i, row.gap.ends[0]) for i, row in enumerate(history) if row.n >= most / 10]
     marks: list[Mark] = [ReferenceLine(0), *_alarm(entry), Line(steady, "plain", look="faint")]
     whose = f"{entry.model}␟{entry.method}"
     marks += [_stretch(row, place, row.n / most, whose) for place, row in enumerate(history)]
@@ -71,10 +70,9 @@ def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> Chart:
 
 
 def _stretch(row: WatchedBatch, place: int, share: float, whose: str) -> Dot:
-    gap = turned(row.gap)
-    value, low, high = gap.ends
+    value, low, high = row.gap.ends
     tip = (
-        f"{row.when}: {points(value)}{between(gap, points)} points, right "
+        f"{row.when}: {points(value)}{between(row.gap, points)} points, right "
         f"{percent(row.accuracy.ends[0])}, says {percent(row.mean_confidence.ends[0])}, "
         f"{row.n:,} labels{', alarm' if row.alarm else ''}"
     )
@@ -185,7 +183,7 @@ def _gap(part: GapCell, size: float) -> Dot:
     start, end = part.bin
     spread = _STANDARD_ERRORS * (part.standard_error or 0.0)
     # No share is below 0 or above 1, so no gap leaves the range that the cell allows.
-    gap = 0.0 - (part.gap or 0.0)
+    gap = part.gap or 0.0
     low, high = max(gap - spread, start - 1), min(gap + spread, end)
     where = percent(start) if start == end else f"{percent(start)} to {percent(end)}"
     tip = (

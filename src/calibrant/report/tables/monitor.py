@@ -34,7 +34,7 @@ def blocks(document: MonitorFields) -> Iterator[Block]:
     for entry in entries:
         yield _history(entry, named=len(entries) > 1, main=entry is first)
         if slope := entry.drift_per_day:
-            ends = (_MONTH * end for end in cells.turned(slope).ends)
+            ends = (_MONTH * end for end in slope.ends)
             change = cells.points_cell(dict(zip(("value", "low", "high"), ends, strict=True)))
             yield Paragraph(f"The gap changes by {change} points in 30 days.")
         if expiry := entry.expiry:
@@ -60,7 +60,7 @@ def _history(entry: labels.MonitorEntry, *, named: bool, main: bool) -> Table:
             "labels": "n",
             "right": lambda e: cells.percent_cell(e.accuracy),
             "says": lambda e: cells.percent_cell(e.mean_confidence),
-            "gap": lambda e: cells.points_cell(cells.turned(e.gap)),
+            "gap": lambda e: cells.points_cell(e.gap),
             "evidence": lambda e: cells.said_cell(
                 e.capital, f"{e.capital:.3g}" if e.capital < 1e6 else "> 1e6"
             ),
@@ -168,10 +168,8 @@ def _range(estimate: EstimateEntry) -> cells.Number:
 
 
 def _judge(name: str, judged: labels.Judged) -> Table:
-    rows = [("accuracy", judged.accuracy), ("Brier", judged.brier), ("gap", _turned(judged.gap))]
-    rows += [
-        (f"gap at {part.low:.2f} to {part.high:.2f}", _turned(part.gap)) for part in judged.bins
-    ]
+    rows = [("accuracy", judged.accuracy), ("Brier", judged.brier), ("gap", judged.gap)]
+    rows += [(f"gap at {part.low:.2f} to {part.high:.2f}", part.gap) for part in judged.bins]
     return table_of(
         rows,
         {
@@ -184,13 +182,4 @@ def _judge(name: str, judged: labels.Judged) -> Table:
         f"{name}: {judged.gold_labels:,} gold labels and {judged.judge_labels:,} of the judge",
         note="The judge's own number has no valid interval; stretches of the confidence hold all "
         "at once. Gap: says minus right, above 0 is over-confident.",
-    )
-
-
-def _turned(gap: labels.JudgedEntry) -> labels.JudgedEntry:
-    return labels.JudgedEntry(
-        combined=cells.turned(gap.combined),
-        gold_only=cells.turned(gap.gold_only),
-        judge_only=0.0 - gap.judge_only,
-        gold_saved=gap.gold_saved,
     )
