@@ -134,7 +134,7 @@ class CalibrationSequence(Stored):
         return path
 
     def gaps(self) -> tuple[Floats, Floats]:
-        """Return lower and upper bounds of every bin's gap (confidence minus share right), at once."""
+        """Return lower and upper bounds of every bin's gap (confidence minus right) at once."""
         return 0.0 - self._bin["high"], 0.0 - self._bin["low"]
 
     @property
