@@ -15,7 +15,12 @@ from calibrant.data import source_name
 from calibrant.data.sources.audit_options import table_settings
 from calibrant.data.sources.provenance import document_head, input_files, recorded
 from calibrant.findings.claims.claim import Claim
-from calibrant.findings.claims.monitor import late_warnings, monitor_claims, waiting_warnings
+from calibrant.findings.claims.monitor import (
+    day_warnings,
+    late_warnings,
+    monitor_claims,
+    waiting_warnings,
+)
 from calibrant.findings.documents.fields import MonitorFields, typed
 from calibrant.findings.documents.labels import MonitorEntry
 from calibrant.labels.watching.state import load_state, save_state
@@ -153,7 +158,11 @@ def monitor(
     sources, stream = monitoring.open_stream(sources, every, follow, stream)
     coming = isinstance(sources, Iterator)
     waits = state is not None and time is not None and not coming
-    baselines = None if baseline is None else monitoring.read_baselines(baseline, columns, group)
+    baselines = (
+        None
+        if baseline is None
+        else monitoring.read_baselines(baseline, columns, group, time, every)
+    )
     opt.refuse_mended(table, policy, "a policy")
     promise = None if policy is None else Promise(policy)
     watches = load_state(state)
@@ -234,6 +243,7 @@ def _with_words(
     """Return a document with its warnings and claims; those about traffic are made already."""
     entries: list[MonitorEntry] = typed(plain(document)).results
     warnings = [*counts.warnings(), *waiting_warnings(entries), *late_warnings(counts.late)]
+    warnings += day_warnings([entry for entry in entries if entry.n])
     labelled = [entry for entry in entries if entry.n or not claims]
     claims = [*claims, *monitor_claims(labelled)]
     said = {"data": {"warnings": warnings}, "claims": [claim.to_dict() for claim in claims]}

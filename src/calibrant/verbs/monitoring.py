@@ -15,6 +15,7 @@ from calibrant.core.hints import Call, Hint
 from calibrant.data import Scores, load_scores, source_name
 from calibrant.data.label_schema import WEIGHT
 from calibrant.data.reading import Reading, joined_readings
+from calibrant.data.score_table import CLUSTER
 from calibrant.data.sources.coverage import reading_warnings
 from calibrant.data.sources.objects import as_table, is_row
 from calibrant.data.sources.reading import ReadingOptions
@@ -22,7 +23,13 @@ from calibrant.data.streams.row_streams import follow_file, read_stdin
 from calibrant.findings.claims.data import data_warnings
 from calibrant.findings.documents.entries import DataWarning
 from calibrant.labels.open_labels import OpenLabels
-from calibrant.labels.watching.batch import Baseline, StreamBatch, days_since_1970, instants
+from calibrant.labels.watching.batch import (
+    Baseline,
+    StreamBatch,
+    days_since_1970,
+    instants,
+    within_days,
+)
 from calibrant.labels.watching.watch import CalibrationWatch
 from calibrant.trust.traffic_shift import level_texts
 from calibrant.verbs.opening.open_input import labels_of, read_scores
@@ -118,6 +125,7 @@ def stream_batches(
             labelled[ALONE].to_numpy() if ALONE in labelled.columns else None,
             None if group is None else level_texts(labelled[group]).to_numpy(),
             None if group is None else dict(level_texts(part[group]).value_counts().iter_rows()),
+            labelled[CLUSTER].to_numpy() if CLUSTER in labelled.columns else None,
         )
 
 
@@ -259,20 +267,35 @@ class PartCounts:
 
 
 def read_baselines(
-    baseline: Any, columns: dict[str, Any], group: str | None
+    baseline: Any,
+    columns: dict[str, Any],
+    group: str | None,
+    time: str | None,
+    every: str | int,
 ) -> dict[tuple[str, str], Baseline]:
-    """Return the labelled rows of the last verification, with the weights of their draw."""
+    """Return the labelled rows of the last verification, with the weights of their draw.
+
+    Where they have a time, they are dated as the batches of the stream are.
+    """
     with error_source(source_name(baseline)):
         frame, named = _baseline_rows(baseline, columns)
         _require_group(frame, group, source_name(baseline))
     baselines = {}
+    dated = time is not None and time in frame.columns
     for rows in frame.partition_by(["model", "method"], maintain_order=True):
+        day = None
+        if dated:
+            rows = in_batches(rows, time, every, source_name(baseline))
+            day = rows["stream_time"].dt.timestamp("us").to_numpy() / 86_400e6
+        unit = CLUSTER if CLUSTER in rows.columns else "question_id" if named else None
+        units = None if unit is None else rows[unit].to_numpy()
         baselines[str(rows["model"][0]), str(rows["method"][0])] = Baseline(
             rows["confidence"].cast(pl.Float64).to_numpy(),
             rows["correct"].cast(pl.Float64).to_numpy(),
-            rows["question_id"].to_numpy() if named else None,
+            units if day is None else within_days(units, day),
             rows[WEIGHT].to_numpy() if WEIGHT in rows.columns else None,
             None if group is None else level_texts(rows[group]).to_numpy(),
+            day,
         )
     return baselines
 

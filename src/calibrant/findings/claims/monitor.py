@@ -180,6 +180,33 @@ def waiting_warnings(entries: Sequence[MonitorEntry]) -> Iterator[DataWarning]:
             yield warning("waiting_labels", text, models=[entry.model])
 
 
+def day_warnings(entries: Sequence[MonitorEntry]) -> Iterator[DataWarning]:
+    """Yield what a reader has to know of days that differ by themselves."""
+    for entry in entries:
+        usual = entry.ordinary_days
+        if usual is None or usual.spread is None:
+            known = 0 if usual is None else usual.days
+            text = (
+                f"{count(known, 'day')} of the baseline {'is' if known == 1 else 'are'} known, 14 "
+                "are needed: days that differ by more than their labels explain may look like a "
+                "change. Give the baseline with its times."
+            )
+            yield warning("days_unknown", text, models=[entry.model])
+        elif usual.wander:
+            text = (
+                f"Days wander: neighbouring days are alike, and stray {usual.spread:.1f} times as "
+                "far as their labels explain. False alarms are more frequent than promised; a "
+                "baseline of 84 days or more lowers them."
+            )
+            yield warning("days_wander", text, models=[entry.model])
+        elif usual.differ:
+            text = (
+                f"Days differ more than their labels explain ({usual.spread:.1f} x): changes are "
+                "found later."
+            )
+            yield warning("days_differ", text, models=[entry.model])
+
+
 def late_warnings(late: int) -> Iterator[DataWarning]:
     """Yield what a reader has to know of labels that came late."""
     if late:

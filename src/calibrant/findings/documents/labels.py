@@ -104,6 +104,16 @@ class WaitingEntry(Part, frozen=True, kw_only=True):
     until: str | None = None
 
 
+class OrdinaryDaysEntry(Part, frozen=True, kw_only=True):
+    """How far ordinary days differ: `spread` 1 is what their labels explain, `week` the gap."""
+
+    days: int
+    spread: float | None
+    differ: bool
+    wander: bool
+    week: dict[str, float] | None
+
+
 class MonitorEntry(Part, frozen=True, kw_only=True):
     """One model and method that is watched."""
 
@@ -120,6 +130,7 @@ class MonitorEntry(Part, frozen=True, kw_only=True):
     expiry: WatchExpiry | None
     waiting: WaitingEntry
     history: list[WatchedBatch]
+    ordinary_days: OrdinaryDaysEntry | None = None
     promise: PromiseEntry | None = None
     mix: MixEntry | None = None
 

@@ -35,6 +35,8 @@ class Baseline:
         Question and group of each row, or None.
     weights
         How many rows of the pool each stands for, or None.
+    day
+        Day of each row, counted from 1970, or None.
     """
 
     confidence: Floats
@@ -42,6 +44,7 @@ class Baseline:
     question: Array | None = None
     weights: Floats | None = None
     group: Array | None = None
+    day: Floats | None = None
 
 
 class BatchEntry(Part, frozen=True):
@@ -102,6 +105,8 @@ class StreamBatch:
         Which labelled rows a policy answers alone, or None where no policy is watched.
     mix
         All rows by group, labelled or not, or None.
+    cluster
+        Cluster of each labelled row, or None.
     """
 
     label: str
@@ -113,6 +118,12 @@ class StreamBatch:
     alone: Mask | None = None
     group: Array | None = None
     mix: Mapping[str, int] | None = None
+    cluster: Array | None = None
+
+    @property
+    def unit(self) -> Array | None:
+        """What is right and wrong together: clusters where they are named, else questions."""
+        return self.question if self.cluster is None else self.cluster
 
     def only(self, kept: Mask) -> StreamBatch:
         """Return some of the labelled rows."""
@@ -135,7 +146,7 @@ class StreamBatch:
         return cls(label, number(time), **arrays)
 
 
-_COLUMNS = ("confidence", "correct", "question", "alone", "group")
+_COLUMNS = ("confidence", "correct", "question", "alone", "group", "cluster")
 
 
 def joined_batches(batches: Sequence[StreamBatch]) -> StreamBatch:
@@ -146,6 +157,14 @@ def joined_batches(batches: Sequence[StreamBatch]) -> StreamBatch:
         if all(name in batch._columns() for batch in batches)
     }
     return replace(batches[-1], **columns)
+
+
+def within_days(unit: Array | None, day: Floats) -> Array | None:
+    """Return units of a day: what is right and wrong together stays so within a batch alone."""
+    if unit is None or not np.isfinite(day).all():
+        return unit
+    pairs = zip(np.floor(day).astype(int).tolist(), unit.tolist(), strict=True)
+    return np.array([f"{number} {name}" for number, name in pairs])
 
 
 def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:

@@ -158,17 +158,18 @@ class Channels(Stored):
         batches = self.days[max(start - self.since, 0) :]
         return np.asarray(np.sum([np.zeros(self.total.shape), *batches], axis=0), dtype=np.float64)
 
-    def add(self, day: DaySums) -> Floats:
+    def add(self, day: DaySums, factor: float = 1.0) -> Floats:
         """Take a batch; return the likelihood ratio of a change since each start in the window.
 
         The noise is that of all batches before this one, and every batch is centred at the mean
-        of what came before it: a change then cannot hide in its own noise.
+        of what came before it: a change then cannot hide in its own noise. Ordinary days stray
+        more than their labels explain: their `factor` multiplies the noise.
         """
         centre = np.zeros(len(self.share)) if self.known else _means(self.total)
         noise, size = self.noise
         self.spread = self.spread + _spread_about(day, centre)
         self._remember(day)
-        ratios = self._ratios(noise[:, None], size[:, None])
+        ratios = self._ratios(factor * noise[:, None], size[:, None])
         if len(self.days) > WINDOW:
             self.before = self.before + self.days.pop(0)
             self._first += 1

@@ -12,6 +12,7 @@ Pollak (1987), Average run lengths of an optimal method of detecting a change in
 Shin, Ramdas, Rinaldo (2024), E-detectors.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -24,6 +25,7 @@ from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.stored import Stored
 from calibrant.labels.watching import channel
+from calibrant.labels.watching.ordinary_days import OrdinaryDays
 
 _BINS = 4
 # Share of alpha for all confidences together; the ranges have the rest. A change that shows in all
@@ -35,7 +37,7 @@ _LEAST_BASELINE = 100
 _NEW_BASELINE = 500
 # Labels of the baseline that a group needs for a level of its own; rows of others are left out.
 LEAST_GROUP = 15
-STATE_VERSION = 3
+STATE_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ class ChangeDetector(Stored):
     groups: tuple[str, ...] = ()
     epoch: int = 0
     waiting: channel.DaySums | None = None
+    usual: OrdinaryDays = field(default_factory=OrdinaryDays)
 
     def __post_init__(self) -> None:
         if self.horizon < 1 or not 0.0 < self.alpha < 1.0:
@@ -134,6 +137,7 @@ class ChangeDetector(Stored):
         question: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        day: ArrayLike | None = None,
     ) -> None:
         """Take the labels of the last verification as the place from which change is measured.
 
@@ -146,13 +150,16 @@ class ChangeDetector(Stored):
         group
             Name of each row's group: a change is then one at equal confidence in the same group.
             Rows of groups with under 15 labels here are left out.
+        day
+            Day of each row, counted from 1970, to learn how much ordinary days differ.
         """
         p, y, unit = _checked(confidence, correct, question)
         weight = _kish(weights, p.size)
         if group is not None:
             names, counts = np.unique(np.asarray(group, dtype=str), return_counts=True)
             self.groups = tuple(names[counts >= LEAST_GROUP].tolist())
-        p, y, unit, weight, member = self._of_known_groups(p, y, unit, weight, group)
+        days = np.full(p.size, np.nan) if day is None else np.asarray(day, dtype=np.float64)
+        p, y, unit, weight, member, days = self._of_known_groups(p, y, unit, weight, group, days)
         if p.size < _LEAST_BASELINE:
             raise InputError(
                 f"a baseline has at least {_LEAST_BASELINE} labels, got {p.size}",
@@ -161,8 +168,11 @@ class ChangeDetector(Stored):
         self.edges = np.quantile(p, np.linspace(0, 1, _BINS + 1))[1:-1]
         terms, inside = channel.terms_of(p, member), self._inside(p)
         self.theta = channel.fitted_curve(terms, y, weight)
+        residual = self._residual(y, terms)
+        self.usual.learn(days, residual, unit)
+        residual = residual - np.array([self.usual.offset(each) for each in days.tolist()])
         self._start(
-            self._split(p, y, unit, weight, member),
+            channel.day_sums(terms, residual, unit, weight, inside, member),
             np.stack([channel.inverse_scatter(terms, weight * rows) for rows in inside]),
         )
 
@@ -182,31 +192,32 @@ class ChangeDetector(Stored):
         self.evidence = self.peak = 0.0
 
     def _of_known_groups(
-        self, p: Floats, y: Floats, unit: Indices, weight: Floats, group: ArrayLike | None
-    ) -> tuple[Floats, Floats, Indices, Floats, Mask]:
+        self,
+        p: Floats,
+        y: Floats,
+        unit: Indices,
+        weight: Floats,
+        group: ArrayLike | None,
+        day: Floats,
+    ) -> tuple[Floats, Floats, Indices, Floats, Mask, Floats]:
         """Return the rows of groups that the baseline knows, and which group each belongs to."""
         if not self.groups:
-            return p, y, unit, weight, np.zeros((p.size, 0), dtype=bool)
+            return p, y, unit, weight, np.zeros((p.size, 0), dtype=bool), day
         if group is None:
             raise InputError("the baseline has groups, and these rows have none")
         place = {name: number for number, name in enumerate(self.groups)}
         code = np.array([place.get(name, -1) for name in np.asarray(group, dtype=str)], np.intp)
         known = code >= 0
         member = np.equal.outer(code[known], np.arange(len(self.groups)))
-        return p[known], y[known], unit[known], weight[known], member
+        return p[known], y[known], unit[known], weight[known], member, day[known]
 
     def _inside(self, p: Floats) -> Floats:
         """Return which rows each channel takes: all, then those of each range of confidences."""
         cell = np.searchsorted(self.edges, p, side="left")
         return np.vstack([np.ones(p.size), cell == np.arange(_BINS)[:, None]])
 
-    def _split(
-        self, p: Floats, y: Floats, unit: Indices, weight: Floats, member: Mask
-    ) -> channel.DaySums:
-        """Return the sums of all rows, then of each range of confidences."""
-        terms = channel.terms_of(p, member)
-        rest = y - np.clip(self.theta[0] + terms @ self.theta[1:], 0.0, 1.0)
-        return channel.day_sums(terms, rest, unit, weight, self._inside(p), member)
+    def _residual(self, y: Floats, terms: Floats) -> Floats:
+        return np.asarray(y - np.clip(self.theta[0] + terms @ self.theta[1:], 0.0, 1.0))
 
     def update(
         self,
@@ -214,24 +225,34 @@ class ChangeDetector(Stored):
         correct: ArrayLike,
         question: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        day: float = math.nan,
     ) -> Finding | None:
-        """Take the labels of one batch; return what set off an alarm at this very batch."""
+        """Take the labels of one batch; return what set off an alarm at this very batch.
+
+        Labels of one `question` are right and wrong together; `day` is counted from 1970.
+        """
         p, y, unit = _checked(confidence, correct, question)
         if self.channels is None:
             raise InputError("the detector has no reference", hint="set a baseline first")
         if self.findings and not self.reset:
             return None
-        sums = self._split(*self._of_known_groups(p, y, unit, np.ones(p.size), group))
+        rows = self._of_known_groups(p, y, unit, np.ones(p.size), group, np.full(p.size, day))
+        p, y, unit, weight, member, _ = rows
+        terms = channel.terms_of(p, member)
+        rest = self._residual(y, terms) - self.usual.offset(day)
+        sums = channel.day_sums(terms, rest, unit, weight, self._inside(p), member)
         self.batches += 1
+        self.usual.note(day, *sums[0, [channel.ROWS, channel.REST, channel.SQUARE]].tolist())
         if self.waiting is not None:
             self._collect(self.waiting + sums, self.channels)
             return None
-        ratios = self.channels.add(sums)
+        ratios = self.channels.add(sums, self.usual.factor)
         each = ratios.sum(axis=1) * self.channels.share / self.horizon
         self.evidence = float(each.max())
         self.peak = max(self.peak, self.evidence)
         if self.evidence < self.limit:
             return None
+        self.usual.restart(day)
         return self._alarm(int(np.argmax(each)), ratios, self.channels)
 
     def _alarm(self, which: int, ratios: Floats, channels: channel.Channels) -> Finding:
@@ -296,6 +317,9 @@ class ChangeDetector(Stored):
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Self:
         """Go on from a saved state, as if the watch had never stopped."""
+        if state.get("version") == 3:
+            # It knew nothing of ordinary days.
+            state = {**state, "version": STATE_VERSION, "usual": OrdinaryDays().to_dict()}
         if state.get("version") != STATE_VERSION:
             rule = (
                 f"the state of a monitor has version {STATE_VERSION}, got {state.get('version')!r}"

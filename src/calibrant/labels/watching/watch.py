@@ -22,6 +22,7 @@ from calibrant.labels.watching.batch import (
     drift_rate,
     joined_batches,
     number,
+    within_days,
 )
 from calibrant.labels.watching.detector import ChangeDetector, Finding
 from calibrant.labels.watching.mix import MixWatch
@@ -89,7 +90,7 @@ class CalibrationWatch:
 
     def _begin(self, first: Baseline) -> None:
         self.detector.set_baseline(
-            first.confidence, first.correct, first.question, first.weights, first.group
+            first.confidence, first.correct, first.question, first.weights, first.group, first.day
         )
         if first.group is not None:
             names, counts = np.unique(first.group.astype(str), return_counts=True)
@@ -111,7 +112,9 @@ class CalibrationWatch:
         self.last_words = [{"promise": self.promise.broken}] if self.promise and broken else []
         if not batch.confidence.size:
             return broken
-        finding = self.detector.update(batch.confidence, batch.correct, batch.question, batch.group)
+        finding = self.detector.update(
+            batch.confidence, batch.correct, batch.unit, batch.group, batch.time
+        )
         n, capital = batch.correct.size, finding.evidence if finding else self.detector.evidence
         self.rows += n
         estimates = batch_estimates(batch.confidence, batch.correct)
@@ -132,8 +135,8 @@ class CalibrationWatch:
         """Hold the answers given alone against the policy's promise."""
         if self.promise is None or batch.alone is None or not batch.alone.any():
             return False
-        question = None if batch.question is None else batch.question[batch.alone]
-        return self.promise.update(batch.label, 1.0 - batch.correct[batch.alone], question)
+        unit = None if batch.unit is None else batch.unit[batch.alone]
+        return self.promise.update(batch.label, 1.0 - batch.correct[batch.alone], unit)
 
     def _alarm_of(self, finding: Finding) -> WatchAlarm:
         group, shift = finding.group or (None, None)
@@ -155,7 +158,9 @@ class CalibrationWatch:
             return
         # Whole batches: a question is never split between the baseline and the stream.
         whole = joined_batches(self._held)
-        self._begin(Baseline(whole.confidence, whole.correct, whole.question, group=whole.group))
+        day = np.concatenate([np.full(part.correct.size, part.time) for part in self._held])
+        unit = within_days(whole.unit, day)
+        self._begin(Baseline(whole.confidence, whole.correct, unit, None, whole.group, day))
         self.verified_at = batch.time
         self._held = []
 
@@ -189,6 +194,7 @@ class CalibrationWatch:
             "expiry": self._expiry(precision, drift, verified),
             "promise": None if self.promise is None else self.promise.document(),
             "groups": list(self.detector.groups),
+            "ordinary_days": self.detector.usual.entry(),
             "mix": None if self.mix is None else self.mix.document(),
             "waiting": {"labels": self.late.labels, "days": self.late.age, "until": until},
             "history": self.history,

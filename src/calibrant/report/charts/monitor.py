@@ -54,7 +54,12 @@ def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> Chart:
     most = max(row.n for row in history)
     # A batch of a few labels jumps about: it is small, and the line passes over it.
     steady = [(i, row.gap.ends[0]) for i, row in enumerate(history) if row.n >= most / 10]
-    marks: list[Mark] = [ReferenceLine(0), *_alarm(entry), Line(steady, "plain", look="faint")]
+    marks: list[Mark] = [
+        ReferenceLine(0),
+        *_ordinary_band(entry),
+        *_alarm(entry),
+        Line(steady, "plain", look="faint"),
+    ]
     whose = f"{entry.model}␟{entry.method}"
     marks += [_stretch(row, place, row.n / most, whose) for place, row in enumerate(history)]
     several = f", {entry_name(entry)}" if named else ""
@@ -62,11 +67,29 @@ def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> Chart:
         name,
         f"Confidence minus share right over time, in points{several}",
         f"{entry.model + '. ' if named else ''}"
-        "Above 0 it says more than it knows. Lines: intervals. Diamonds: alarm.",
+        "Above 0 it says more than it knows. Lines: intervals. Diamonds: alarm."
+        f"{' Shaded: where ordinary days lie.' if _days_differ(entry) else ''}",
         Axis(names=_dates(history)),
         Axis("confidence − share right, points", words=points),
         marks,
     )
+
+
+def _days_differ(entry: MonitorEntry) -> bool:
+    return entry.ordinary_days is not None and entry.ordinary_days.differ
+
+
+def _ordinary_band(entry: MonitorEntry) -> list[Mark]:
+    """Return where days lie that stray as far as ordinary ones, which is beyond their labels."""
+    if not _days_differ(entry) or entry.ordinary_days is None:
+        return []
+    history, spread = entry.history, entry.ordinary_days.spread or 1.0
+    usual = [row for row in history if entry.alarm is None or row.when < (entry.alarm.since or "")]
+    usual = usual or list(history)
+    middle = sum(row.n * row.gap.number for row in usual) / sum(row.n for row in usual)
+    ends = [(row.gap.ends[1], row.gap.ends[2]) for row in history]
+    reach = [spread * (high - low) / 2 for low, high in ends]
+    return [Band([(i, middle - half, middle + half) for i, half in enumerate(reach)], "first")]
 
 
 def _stretch(row: WatchedBatch, place: int, share: float, whose: str) -> Dot:

@@ -37,6 +37,7 @@ def blocks(document: MonitorFields) -> Iterator[Block]:
             ends = (_MONTH * end for end in slope.ends)
             change = cells.points_cell(dict(zip(("value", "low", "high"), ends, strict=True)))
             yield Paragraph(f"The gap changes by {change} points in 30 days.")
+        yield from _ordinary_days(entry.ordinary_days)
         if expiry := entry.expiry:
             date = f", on {expiry.date}" if expiry.date else ""
             yield Paragraph(
@@ -44,6 +45,27 @@ def blocks(document: MonitorFields) -> Iterator[Block]:
                 f"{date}, at a drift of {expiry.drift_per_day:.2g} per day ({expiry.drift_source})."
             )
     yield from rows_left_out(document)
+
+
+def _ordinary_days(usual: labels.OrdinaryDaysEntry | None) -> Iterator[Block]:
+    """Yield how far days stray by themselves, and their weekly rhythm where there is one."""
+    if usual is None or usual.spread is None:
+        return
+    yield Paragraph(
+        f"Ordinary days stray {usual.spread:.1f} times as far as their labels explain "
+        f"({usual.days:,} days)."
+    )
+    if usual.week:
+        yield table_of(
+            usual.week.items(),
+            {
+                "weekday": lambda row: row[0],
+                "gap beyond the mean of all days": lambda row: cells.points_cell(
+                    {"value": row[1], "low": None, "high": None}
+                ),
+            },
+            "Weekly rhythm, taken off before a change is looked for",
+        )
 
 
 def _history(entry: labels.MonitorEntry, *, named: bool, main: bool) -> Table:

@@ -1,0 +1,171 @@
+"""How far ordinary days differ beyond what their labels explain: a weekly rhythm, and a spread.
+
+Labels of one day share what made that day: its users, its news, its release. A detector that takes
+them for independent calls ordinary days a change. What days differ by is learned from the baseline
+and from days that are long past, and widens the noise of every channel.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import special
+
+from calibrant.core.arrays import Array, Floats, Indices
+from calibrant.core.stored import Stored
+from calibrant.findings.documents.labels import OrdinaryDaysEntry
+
+LEAST_DAYS = 14
+_LEAST_WEEKS = 28
+_WEEK = 7
+# 1970-01-01, the day 0, was a Thursday.
+_NAMES = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
+# A rhythm is taken off below this p-value of the F test of weekday means.
+_RHYTHM = 0.01
+# Days younger than this may already be part of a change.
+_OLD = 30.0
+# Neighbouring days that resemble each other count up to this distance.
+_LAGS = 7
+_KEPT = 400
+# One-sided level at which days are said to differ, or to wander.
+_SAID = 0.05
+
+
+@dataclass(slots=True)
+class OrdinaryDays(Stored):
+    """Days that were as usual, and by how much they differ.
+
+    Parameters
+    ----------
+    week
+        What a weekday's residual (right minus confidence) is beyond the mean of all days.
+    days
+        Day, rows, sum of residuals, sum of squares by cluster within the day, and spell. Spell 0
+        is the baseline; every alarm begins another one.
+    factor
+        What the noise of a day's mean is multiplied by.
+    fitted
+        Day on which the factor was fitted.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> day = np.repeat(np.arange(60.0), 100)
+    >>> effect = rng.normal(0, 0.08, 60)[day.astype(int)]
+    >>> usual = OrdinaryDays()
+    >>> usual.learn(day, rng.normal(0, 0.4, 6000) + effect)
+    >>> 3 < usual.factor < 8
+    True
+    """
+
+    week: Floats = field(default_factory=lambda: np.zeros(_WEEK))
+    days: list[tuple[float, float, float, float, int]] = field(default_factory=list)
+    spell: int = 1
+    factor: float = 1.0
+    fitted: float = -math.inf
+
+    def offset(self, day: float) -> float:
+        """Return what the residual of this day's weekday is beyond the mean; 0 without a day."""
+        return float(self.week[int(day) % _WEEK]) if math.isfinite(day) else 0.0
+
+    def learn(self, day: Floats, residual: Floats, unit: Indices | None = None) -> None:
+        """Take the rows of the baseline, with the day of each; NaN where it is unknown."""
+        if not np.isfinite(day).all():
+            return
+        day = np.floor(day)
+        names, place = np.unique(day, return_inverse=True)
+        rows = np.bincount(place).astype(np.float64)
+        self.week = _rhythm(names, rows, np.bincount(place, residual))
+        rest = residual - self.week[day.astype(np.intp) % _WEEK]
+        pairs = place if unit is None else place * (int(unit.max()) + 1) + unit
+        both, of_pair = np.unique(pairs, return_inverse=True)
+        square = np.bincount(of_pair, rest) ** 2
+        of_day = both if unit is None else both // (int(unit.max()) + 1)
+        columns = (names, rows, np.bincount(place, rest), np.bincount(of_day, square))
+        sums = zip(*(column.tolist() for column in columns), strict=True)
+        self.days = [(float(d), float(n), float(s), float(q), 0) for d, n, s, q in sums]
+        self._fit(float(names[-1]))
+
+    def note(self, day: float, rows: float, rest: float, square: float) -> None:
+        """Take the sums of a batch; labels that come later join the day they belong to."""
+        if not math.isfinite(day) or not rows:
+            return
+        day = math.floor(day)
+        if self.days and self.days[-1][0] == day and self.days[-1][4] == self.spell:
+            _, n, s, q, _ = self.days.pop()
+            rows, rest, square = rows + n, rest + s, square + q
+        self.days.append((day, rows, rest, square, self.spell))
+        del self.days[:-_KEPT]
+        if day - self.fitted >= _WEEK:
+            self._fit(day)
+
+    def restart(self, day: float) -> None:
+        """Begin another spell after an alarm: what came just before it was no ordinary day."""
+        self.days = [entry for entry in self.days if not entry[4] or entry[0] <= day - _OLD]
+        self.spell += 1
+
+    def _fit(self, today: float) -> None:
+        self.fitted = today
+        z = self._scores(today)
+        if sum(map(len, z)) >= LEAST_DAYS:
+            count, variance, beside = _spread_of(z)
+            self.factor = max(1.0, variance, beside) * (1 + 1 / math.sqrt(count))
+
+    def _scores(self, today: float) -> list[Floats]:
+        """Return the days' residuals in units of what their labels explain, spell by spell."""
+        usual = np.array([d for d in self.days if not d[4] or d[0] <= today - _OLD])
+        if not len(usual):
+            return []
+        _, rows, rest, square, spell = usual.T
+        first = spell == spell.min()
+        noise = square[first].sum() / rows[first].sum()
+        noise -= (rest[first].sum() / rows[first].sum()) ** 2
+        scores = []
+        for each in np.unique(spell):
+            n, s = rows[spell == each], rest[spell == each]
+            scores.append((s - n * s.sum() / n.sum()) / np.sqrt(n * max(noise, 1e-6)))
+        return scores
+
+    def entry(self) -> OrdinaryDaysEntry:
+        """Return what is known of ordinary days, for a document."""
+        z = self._scores(self.fitted)
+        count = sum(map(len, z))
+        if count < LEAST_DAYS:
+            return OrdinaryDaysEntry(days=count, spread=None, differ=False, wander=False, week=None)
+        _, variance, beside = _spread_of(z)
+        differ = special.chdtrc(count - len(z), variance * count) < _SAID
+        neighbours = sum(float(s[1:] @ s[:-1]) for s in z) / (variance * count)
+        week = {name: -float(value) for name, value in zip(_NAMES, self.week, strict=True)}
+        return OrdinaryDaysEntry(
+            days=count,
+            spread=math.sqrt(max(1.0, variance, beside)),
+            differ=bool(differ),
+            wander=bool(differ and neighbours * math.sqrt(count) > -special.ndtri(_SAID)),
+            week=week if self.week.any() else None,
+        )
+
+
+def _spread_of(scores: list[Floats]) -> tuple[int, float, float]:
+    """Return the number of days, their variance, and that with days beside them (Newey-West)."""
+    count = sum(map(len, scores))
+    variance = sum(float(z @ z) for z in scores) / count
+    beside = variance
+    for lag in range(1, _LAGS + 1):
+        products = sum(float(z[lag:] @ z[:-lag]) for z in scores) / count
+        beside += 2 * (1 - lag / (_LAGS + 1)) * products
+    return count, variance, beside
+
+
+def _rhythm(days: Floats, rows: Floats, rest: Array) -> Floats:
+    """Return what each weekday's mean residual is beyond all days', drawn to 0 by its F test."""
+    weekday = days.astype(np.intp) % _WEEK
+    total, degrees = np.bincount(weekday, rows, _WEEK), len(days) - _WEEK
+    if len(days) < _LEAST_WEEKS or not total.all():
+        return np.zeros(_WEEK)
+    mean = np.bincount(weekday, rest, _WEEK) / total
+    centre = float(rest.sum() / rows.sum())
+    within = float((rows * (rest / rows - mean[weekday]) ** 2).sum()) / degrees
+    ratio = float((total * (mean - centre) ** 2).sum()) / (_WEEK - 1) / max(within, 1e-12)
+    if special.fdtrc(_WEEK - 1, degrees, ratio) >= _RHYTHM:
+        return np.zeros(_WEEK)
+    return np.asarray((mean - centre) * max(0.0, 1 - 1 / ratio), dtype=np.float64)
