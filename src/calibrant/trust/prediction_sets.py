@@ -1,0 +1,91 @@
+"""Sets of classes that hold the right one, as small as they can be."""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.core.arrays import Floats
+from calibrant.core.errors import InputError
+from calibrant.trust.units import tolerance_rank
+
+
+class PredictionSets(Struct, frozen=True):
+    """Sets of classes with a promise: at most `max_error` of them miss the right one.
+
+    Parameters
+    ----------
+    mass
+        Probability up to which the most likely classes are taken.
+    max_error, delta
+        What is promised, and the largest chance that the promise fails.
+    n
+        How many labels certified it.
+    """
+
+    mass: float
+    max_error: float
+    delta: float
+    n: int
+
+    @classmethod
+    def fit(
+        cls, probabilities: ArrayLike, label: ArrayLike, *, max_error: float, delta: float = 0.1
+    ) -> PredictionSets:
+        """Find the least mass that keeps the promise.
+
+        Parameters
+        ----------
+        probabilities
+            One row per item, one column per class.
+        label
+            Number of the right class of each item.
+        max_error, delta
+            Largest share of sets without the right class, and the largest chance of more.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.dirichlet(np.full(4, 0.5), 600)
+        >>> right = np.array([rng.choice(4, p=row) for row in p])
+        >>> sets = PredictionSets.fit(p, right, max_error=0.1)
+        >>> bool(sets.covers(p)[np.arange(600), right].mean() > 0.9)
+        True
+        """
+        p = _checked(probabilities)
+        right = np.asarray(label)
+        if right.shape != p.shape[:1]:
+            raise InputError(f"{len(p)} rows of probabilities and {right.size} labels")
+        k = tolerance_rank(len(p), max_error, delta)
+        if k is None:
+            raise InputError(
+                f"{len(p)} labels are too few for sets that miss at most {max_error:g}"
+            )
+        needed = _mass_up_to(p)[np.arange(len(p)), right.astype(np.int64)]
+        return cls(float(np.sort(needed)[k - 1]), max_error, delta, len(p))
+
+    def covers(self, probabilities: ArrayLike) -> NDArray[np.bool_]:
+        """Return for each item and class whether the class is in its set; none is empty."""
+        p = _checked(probabilities)
+        inside = _mass_up_to(p) <= self.mass
+        inside[np.arange(len(p)), p.argmax(axis=1)] = True
+        return np.asarray(inside)
+
+
+def _checked(probabilities: ArrayLike) -> Floats:
+    p = np.asarray(probabilities, dtype=np.float64)
+    if p.ndim != 2 or p.shape[1] < 2:
+        raise InputError("probabilities need one row per item and a column per class")
+    if not ((p >= 0) & (p <= 1)).all():
+        row = int(np.argmax(~((p >= 0) & (p <= 1)).all(axis=1)))
+        raise InputError(f"row {row + 1} has a probability that is not between 0 and 1")
+    return p
+
+
+def _mass_up_to(p: Floats) -> Floats:
+    """Return for each class the mass of all that are at least as likely, itself included."""
+    order = np.argsort(-p, axis=1, kind="stable")
+    mass = np.empty_like(p)
+    np.put_along_axis(mass, order, np.cumsum(np.take_along_axis(p, order, 1), axis=1), 1)
+    return mass

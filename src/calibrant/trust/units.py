@@ -1,0 +1,208 @@
+"""Rows that belong together: fields of a document, claims of an answer, steps of a run.
+
+A promise about rows is none about units: where single fields are wrong in at most 10 % of cases, a
+document of eight fields is wrong far more often. Here a unit becomes one row, with one score and
+one outcome, and what certifies rows certifies units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import ArrayLike
+from scipy.stats import binom
+
+from calibrant.core.arrays import Floats, Ints
+from calibrant.core.errors import InputError, require_known
+
+
+def _product(confidence: Floats, unit: Ints, count: int) -> Floats:
+    # A sum of logarithms: hundreds of fields leave nothing of a product.
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(np.bincount(unit, np.log(confidence), count)))
+
+
+def _least(confidence: Floats, unit: Ints, count: int) -> Floats:
+    least = np.full(count, np.inf)
+    np.minimum.at(least, unit, confidence)
+    return least
+
+
+def _mean(confidence: Floats, unit: Ints, count: int) -> Floats:
+    return np.asarray(np.bincount(unit, confidence, count) / np.bincount(unit, minlength=count))
+
+
+# How the confidences of a unit become one: the chance that all rows are right if they were
+# independent, that of the weakest row, and the average.
+UNIT_SCORES: Mapping[str, Callable[[Floats, Ints, int], Floats]] = {
+    "product": _product,
+    "min": _least,
+    "mean": _mean,
+}
+
+
+def unit_score(confidences: ArrayLike, score: str = "product") -> float:
+    """Return the score of one unit from the confidences of its rows.
+
+    Examples
+    --------
+    >>> round(unit_score([0.9, 0.8, 0.99]), 4), unit_score([0.9, 0.8], "min")
+    (0.7128, 0.8)
+    """
+    require_known([score], UNIT_SCORES, "there is no score {} of a unit")
+    values = np.asarray(confidences, dtype=np.float64).reshape(-1)
+    if not values.size:
+        raise InputError("a unit has at least one confidence")
+    bad = values[~((values >= 0) & (values <= 1))]
+    if bad.size:
+        raise InputError(f"each confidence of a unit must be between 0 and 1, got {bad[0]:g}")
+    return float(UNIT_SCORES[score](values, np.zeros(values.size, dtype=np.int64), 1)[0])
+
+
+class UnitRows(Struct, frozen=True):
+    """One row per unit, in the order of first appearance.
+
+    Parameters
+    ----------
+    name
+        What each unit is called.
+    score
+        Its score.
+    wrong
+        1 where any of its rows is wrong.
+    rows
+        How many rows it has.
+    """
+
+    name: Sequence[object]
+    score: Floats
+    wrong: Floats
+    rows: Ints
+
+
+def unit_codes(unit: ArrayLike) -> tuple[list[object], Ints]:
+    """Return the names of units in order of first appearance, and the number of each row's unit."""
+    names, first, code = np.unique(np.asarray(unit), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return names[order].tolist(), place[code.reshape(-1)]
+
+
+def unit_rows(
+    confidence: ArrayLike, correct: ArrayLike, unit: ArrayLike, *, score: str = "product"
+) -> UnitRows:
+    """Return one row per unit: wrong if any of its rows is.
+
+    Parameters
+    ----------
+    confidence, correct
+        Confidences in [0, 1] and outcomes, one per row, none missing.
+    unit
+        What each row belongs to.
+    score
+        ``product``, ``min`` or ``mean`` of the unit's confidences.
+
+    Examples
+    --------
+    >>> found = unit_rows([0.9, 0.9, 0.5], [1, 0, 1], ["a", "a", "b"])
+    >>> found.name, found.score.round(2).tolist(), found.wrong.tolist(), found.rows.tolist()
+    (['a', 'b'], [0.81, 0.5], [1.0, 0.0], [2, 1])
+    """
+    require_known([score], UNIT_SCORES, "there is no score {} of a unit")
+    names, code = unit_codes(unit)
+    c, y = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
+    wrong = -_least(y, code, len(names)) + 1.0
+    rows = np.bincount(code, minlength=len(names))
+    return UnitRows(names, UNIT_SCORES[score](c, code, len(names)), wrong, rows)
+
+
+def run_rows(confidence: ArrayLike, succeeded: ArrayLike, unit: ArrayLike) -> UnitRows:
+    """Return one row per run for stopping it early: what is lost if it is stopped and was right.
+
+    A run is stopped at the first step whose confidence is at most t: it is, where its least
+    confidence is that low. The score is one minus that least confidence, and 'wrong' is a run that
+    would have succeeded: a certified threshold s keeps the share of those among the stopped below
+    the limit, with t = 1 - s.
+
+    Examples
+    --------
+    >>> found = run_rows([0.9, 0.2, 0.8], [1, 1, 0], ["a", "a", "b"])
+    >>> found.score.round(2).tolist(), found.wrong.tolist()
+    ([0.8, 0.2], [1.0, 0.0])
+    """
+    names, code = unit_codes(unit)
+    y = np.asarray(succeeded, dtype=np.float64)
+    least, most = _least(y, code, len(names)), -_least(-y, code, len(names))
+    if (least != most).any():
+        name = names[int(np.argmax(least != most))]
+        raise InputError(
+            f"run {name!r} has steps with different outcomes; stopping needs the outcome of the "
+            "whole run on each of its steps"
+        )
+    low = _least(np.asarray(confidence, dtype=np.float64), code, len(names))
+    rows = np.bincount(code, minlength=len(names))
+    return UnitRows(names, 1.0 - low, least, rows)
+
+
+def steps_saved(confidence: ArrayLike, unit: ArrayLike, at_most: float) -> float:
+    """Return the share of all steps that are never taken when runs stop at a confidence `at_most`.
+
+    Rows of a run stand in the order of its steps.
+
+    Examples
+    --------
+    >>> steps_saved([0.9, 0.2, 0.8, 0.9], ["a", "a", "a", "b"], 0.3)
+    0.25
+    """
+    _, code = unit_codes(unit)
+    order = np.argsort(code, kind="stable")
+    low = np.asarray(confidence, dtype=np.float64)[order] <= at_most
+    grouped = code[order]
+    start = np.flatnonzero(np.r_[True, grouped[1:] != grouped[:-1]])
+    earlier: Ints = np.cumsum(low) - low
+    # Steps after the one that stops the run: some earlier step of the same run was that low.
+    skipped = earlier > np.repeat(earlier[start], np.diff(np.r_[start, len(grouped)]))
+    return float(skipped.mean())
+
+
+def tolerance_rank(n: int, error: float, delta: float) -> int | None:
+    """Return the least k such that the k-th smallest of n values covers 1 - error of all others.
+
+    It does with probability 1 - `delta` at least, whatever the distribution (Wilks, 1941). None
+    where n is too small for that.
+
+    Examples
+    --------
+    >>> tolerance_rank(100, 0.1, 0.1), tolerance_rank(20, 0.1, 0.1)
+    (95, None)
+    """
+    k = int(binom.isf(delta, n, 1.0 - error)) + 1
+    return k if k <= n else None
+
+
+def backoff_threshold(
+    confidence: ArrayLike, correct: ArrayLike, unit: ArrayLike, *, max_error: float, delta: float
+) -> float | None:
+    """Return the confidence above which claims are kept, so that few answers keep a wrong one.
+
+    With probability 1 - `delta` over the units drawn, at most `max_error` of all units have a wrong
+    claim with a confidence above the threshold. A unit whose wrong claims are all dropped passes,
+    one of which nothing is left as well. None where there are too few units.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> said, unit = rng.random(2000), np.repeat(np.arange(400), 5)
+    >>> right = rng.random(2000) < 0.6 + 0.4 * said
+    >>> 0.5 < backoff_threshold(said, right, unit, max_error=0.1, delta=0.1) < 1
+    True
+    """
+    names, code = unit_codes(unit)
+    c, y = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
+    # The highest confidence of a wrong claim: what has to be dropped. Without one, nothing has.
+    needed = -_least(np.where(y < 1, -c, 0.0), code, len(names))
+    k = tolerance_rank(len(names), max_error, delta)
+    return None if k is None else float(np.sort(needed)[k - 1])
