@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from calibrant.verbs.grade import grade as grade
     from calibrant.verbs.groups import groups as groups
     from calibrant.verbs.import_logs import import_logs as import_logs
+    from calibrant.verbs.judge import judge as judge
     from calibrant.verbs.label import label_add as label_add
     from calibrant.verbs.label import label_export as label_export
     from calibrant.verbs.label import label_next as label_next

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import chdtrc, erfc, stdtr, stdtrit
 
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.estimate import Estimate
@@ -132,14 +132,19 @@ def lenience(pool: PeoplePool) -> MeanError:
 
 
 def contrast(
-    pool: PeoplePool, parts: Sequence[Mask], item: Indices, *, beyond: bool = False
+    people: Floats,
+    rate: Floats,
+    parts: Sequence[Mask],
+    item: Indices,
+    *,
+    beyond: bool = False,
 ) -> MeanError | None:
     """Return the mean that people would give some items, or the first part's lead over another.
 
     Parameters
     ----------
-    pool
-        All items.
+    people, rate
+        Ratings in [0, 1], NaN where there is none, and predicted ones, as a `PeoplePool` has them.
     parts
         Items of one model, or of two.
     item
@@ -152,25 +157,51 @@ def contrast(
     MeanError or None
         None where a part has fewer than two labels.
     """
-    rest = np.where(pool.known, pool.people - pool.rate, 0.0)
-    pooled, value, added, smallest = float(rest[pool.known].var()), 0.0, 0.0, np.inf
+    known = np.isfinite(people)
+    rest = np.where(known, people - rate, 0.0)
+    pooled, value, added, smallest = float(rest[known].var()), 0.0, 0.0, np.inf
     influence = np.zeros(rest.size)
     for sign, rows in zip((1.0, -1.0), parts, strict=False):
-        lab = rows & pool.known
+        lab = rows & known
         n, whole = float(lab.sum()), float(rows.sum())
         if n < 2:
             return None
         left = 1.0 if beyond else 1.0 - n / whole
         mean = float(rest[lab].mean())
-        value += sign * (float(pool.rate[rows].mean()) + mean)
+        value += sign * (float(rate[rows].mean()) + mean)
         each = (rest[lab] - mean) / n * np.sqrt(n / (n - 1.0) * left)
-        influence[lab] = sign * each
+        influence[lab] += sign * each
         if beyond:
-            influence[rows] += sign * (pool.rate[rows] - pool.rate[rows].mean()) / whole
+            influence[rows] += sign * (rate[rows] - rate[rows].mean()) / whole
         own = float(each @ each) * n
         mixed = (own * (n - 1) + _PULL * pooled * left) / (n - 1 + _PULL)
         added += max(mixed - own, 0.0) / n
         smallest = min(smallest, n)
-    each = np.bincount(item, influence)[np.unique(item[influence != 0.0])]
+    each = np.bincount(item, influence)[np.unique(item[known & (influence != 0.0)])]
     df = max(min(kurtosis_df(each), 2.0 * smallest + _PULL), 3.0) if each.size else 3.0
-    return MeanError(value, float(np.sqrt(each @ each + added)), df)
+    total = np.bincount(item, influence)
+    return MeanError(value, float(np.sqrt(total @ total + added)), df)
+
+
+def choice_p_value(pool: PeoplePool) -> float:
+    """Return the p-value of 'the rated items are a random choice', as far as one can see.
+
+    By the ranks of the judge's scores, and by the models that were rated; the smaller one, doubled.
+    """
+    known = pool.known
+    n, rest = int(known.sum()), int((~known).sum())
+    if pool.judge is None or not rest:
+        return 1.0
+    _, place, count = np.unique(pool.judge, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2)[place]
+    error = float(np.sqrt(rank.var(ddof=1) * n * rest / known.size))
+    shift = float(rank[known].sum() - n * rank.mean())
+    p_rank = float(erfc(abs(shift) / error / 2**0.5)) if error > 0 else 1.0
+    p_model = 1.0
+    if pool.model is not None:
+        rows = np.bincount(pool.model).astype(np.float64)
+        rated = np.bincount(pool.model[known], minlength=rows.size)
+        share = n / known.size
+        square = ((rated - share * rows) ** 2 / (rows * share * (1 - share))).sum()
+        p_model = float(chdtrc(max(rows.size - 1, 1), square)) if rows.size > 1 else 1.0
+    return min(1.0, 2 * min(p_rank, p_model))

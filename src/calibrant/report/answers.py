@@ -45,6 +45,7 @@ _BADGE_CLAIM = {
     "decide": "decide.error_limit",
     "groups": "groups.stands_out",
     "compare": "compare.better_calibrated",
+    "judge": "judge.lenient",
     # Its promise stands whether or not mending is worth it.
     "mend": "mend.gain",
     # With a ranking, what labels could show is said beside it.
@@ -53,6 +54,8 @@ _BADGE_CLAIM = {
 }
 # One question, two directions: they are ranked together.
 _SAME = {
+    "judge.harsh": "judge.lenient",
+    "judge.people_mean": "judge.lenient",
     "audit.under_confident": "audit.over_confident",
     "audit.meanings_under_confident": "audit.meanings_over_confident",
     "compare.only_more_accurate": "compare.better_calibrated",

@@ -91,6 +91,8 @@ def _amounts(document: Fields) -> list[str]:
     if isinstance(document, fields.LabelFields):
         labels = (entry.labelled for entry in document.results)
         return [_labelled(labels, sum(entry.n for entry in document.results))]
+    if isinstance(document, fields.JudgeFields):
+        return _judged(document)
     if isinstance(document, fields.CascadeFields):
         return [count(document.results[0].n, "question")]
     if document.kind == "multi_answer":
@@ -98,6 +100,17 @@ def _amounts(document: Fields) -> list[str]:
     if all(isinstance(entry.get("n"), int) for entry in results):
         return [count(sum(entry["n"] for entry in results), "row")]
     return []
+
+
+def _judged(document: fields.JudgeFields) -> list[str]:
+    entry = document.results[0]
+    models = f", {len(entry.models)} models" if entry.models else ""
+    people = 1 if entry.people is None else entry.people.count
+    return [
+        " and ".join(each.judge for each in document.results),
+        f"{entry.n:,} {'pairs' if entry.scale.kind == 'pairs' else 'answers'}{models}",
+        f"{entry.labels:,} rated by {count(people, 'person').replace('persons', 'people')}",
+    ]
 
 
 def _compared(document: fields.CompareFields) -> list[str]:

@@ -28,6 +28,10 @@ class MendResult(Result, fields.MendFields, kind="mend"):
     """What `mend` returns."""
 
 
+class JudgeResult(Result, fields.JudgeFields, kind="judge"):
+    """What `judge` returns."""
+
+
 class PlanResult(Result, fields.PlanFields, kind="plan"):
     """What `plan` returns."""
 

@@ -14,7 +14,7 @@ import msgspec
 
 from calibrant.core.document import kind_of
 from calibrant.core.errors import SchemaError, did_you_mean
-from calibrant.findings.documents import audits, decisions, entries, labels
+from calibrant.findings.documents import audits, decisions, entries, judges, labels
 from calibrant.findings.documents import groups as grouped
 from calibrant.findings.documents import plans as planned
 
@@ -181,6 +181,13 @@ class MendFields(_Head, kind="mend"):
 
     dropped: dict[str, Any]
     results: list[decisions.MendEntry]
+
+
+class JudgeFields(_Head, kind="judge"):
+    """Document ``calibrant.judge/1``."""
+
+    dropped: dict[str, Any]
+    results: list[judges.JudgeEntry]
 
 
 class PlanFields(_Head, kind="plan"):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from calibrant.core.arrays import Floats, Indices, Mask
+from calibrant.metrics.stats.people_agreement import row_mean
 
 # Rows that two people rated, on each side, from which on a claim is made.
 FEWEST_A_SIDE = 15
@@ -72,7 +73,7 @@ def favour(judge: Floats, people: Floats, chosen: Mask) -> Favour | None:
     slope, influence = _slope(s, y, m.astype(np.intp))
     if not np.isfinite(slope):
         return None
-    quality = np.nanmean(y, axis=1)
+    quality = row_mean(y)
     rest = s - slope * quality
     value = float(rest[m].mean() - rest[~m].mean())
     lead = quality[m].mean() - quality[~m].mean()
@@ -133,7 +134,7 @@ def lead_beyond_people(judge: Floats, people: Floats, chosen: Mask) -> Favour | 
 
     That is no favour yet: one rating each cannot tell a judge's favour from people's errors.
     """
-    y = np.nanmean(people, axis=1) if people.shape[1] > 1 else people[:, 0]
+    y = row_mean(people)
     known = np.isfinite(y)
     d, m = (judge - y)[known], chosen[known]
     if min(m.sum(), (~m).sum()) < FEWEST_A_SIDE:

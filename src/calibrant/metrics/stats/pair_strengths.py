@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, stdtrit
+from scipy.special import expit, stdtr, stdtrit
 
 from calibrant.core.arrays import Floats, Indices
 
@@ -36,6 +36,10 @@ class Strengths:
         """Return how much stronger `a` is than `b`, with its standard error."""
         v = self.covariance
         return float(self.value[a] - self.value[b]), float(np.sqrt(v[a, a] + v[b, b] - 2 * v[a, b]))
+
+    def p_value(self, value: float, error: float) -> float:
+        """Return the p-value of 'as strong as each other'."""
+        return float(2 * stdtr(self.df, -abs(value) / error)) if error > 0 else 1.0
 
     def half_width(self, error: float, level: float = 0.95) -> float:
         """Return half the width of an interval with this standard error."""

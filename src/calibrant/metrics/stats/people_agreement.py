@@ -61,13 +61,13 @@ class Jackknife:
             ends = middle + half * np.tanh(ends)
         return float(ends[0]), float(ends[1])
 
-    def estimate(self, n: int, span: tuple[float, float]) -> Estimate:
-        """Return value and interval of a statistic between two ends."""
+    def estimate(self, n: int, span: tuple[float, float] | None) -> Estimate:
+        """Return value and interval of a statistic between two ends, or of a difference."""
         low, high = self.interval(span=span)
-        if low == high:
+        if span and low == high:
             # That all of n agree is no proof for those that nobody looked at.
-            low = self.value - (span[1] - span[0]) * _NO_EVENT / max(n, 1)
-        return Estimate(self.value, max(low, span[0]), high, n=n, interval="jackknife")
+            low = max(self.value - (span[1] - span[0]) * _NO_EVENT / max(n, 1), span[0])
+        return Estimate(self.value, low, high, n=n, interval="jackknife")
 
 
 def kurtosis_df(influence: Floats) -> float:
@@ -149,6 +149,18 @@ def _share(total: Floats, each: Floats) -> Jackknife:
     return Jackknife(
         float(value), np.where(left[1] > 0, left[0] / np.maximum(left[1], 1e-9), value)
     )
+
+
+def row_mean(ratings: Floats) -> Floats:
+    """Return the mean rating of each row, NaN where nobody rated.
+
+    Examples
+    --------
+    >>> row_mean(np.array([[1.0, 2.0], [np.nan, 3.0], [np.nan, np.nan]])).tolist()
+    [1.5, 3.0, nan]
+    """
+    count = np.isfinite(ratings).sum(axis=1)
+    return np.where(count > 0, np.nan_to_num(ratings).sum(axis=1) / np.maximum(count, 1), np.nan)
 
 
 Statistic = Callable[[Floats, Floats], Jackknife]

@@ -17,6 +17,7 @@ _KINDS = {
     "compare": "compare.charts",
     "decide": "decide.charts",
     "groups": "groups.charts",
+    "judge": "judge.charts",
     "label": "monitor.label_charts",
     "leaderboard": "plan.leaderboard_charts",
     "mend": "decide.mend_charts",

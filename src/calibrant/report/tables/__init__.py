@@ -25,6 +25,7 @@ KINDS = {
     "groups": "groups.blocks",
     "import_logs": "lists.import_blocks",
     "init": "lists.init_blocks",
+    "judge": "judge.blocks",
     "label": "monitor.label_blocks",
     "leaderboard": "plan.leaderboard_blocks",
     "mend": "decide.mend_blocks",

@@ -1,0 +1,373 @@
+"""A table of a judge's scores and people's: ratings, yes/no, words in an order, or pairs.
+
+Empty cells of people are items that nobody rated. What a cell may hold is said here for judges
+alone; which column is meant is named by the reader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from msgspec import Struct
+
+from calibrant.core.arrays import Floats, Indices
+from calibrant.core.errors import InputError, require_known
+from calibrant.core.hints import TABLE, Call, Hint
+from calibrant.data.tables import read_table, source_name
+
+Kind = Literal["ratings", "yes/no", "pairs"]
+PANEL = "panel (mean)"
+_NUMBER = re.compile(
+    r"^\s*(?:[^\d:]*:\s*)?\[*\s*(-?\d+(?:[.,]\d+)?)\s*\]*\s*(?:%|(?:/|out of|of)\s*\d+\s*)?\s*$"
+)
+_SIDE = re.compile(
+    r"^\W*(?:(?:model|assistant|response|answer|output|option|system|side)[\s_-]*)?"
+    r"(a|b|1|2|left|right|first|second)\W*$"
+)
+_FIRST_SIDE = ("a", "1", "left", "first")
+_TIES = ("tie", "0", "c", "both", "equal", "draw", "neither", "same", "none", "tie (bothbad)")
+_YES = ("yes", "y", "true", "pass", "passed", "correct", "right", "good", "acceptable", "1", "ok")
+_NO = ("no", "n", "false", "fail", "failed", "incorrect", "wrong", "bad", "unacceptable", "0", "-1")
+# Ends that scales of whole numbers have; the least that holds all values is taken.
+_ENDS = ((0, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
+# Columns that are taken for a role where nobody names one.
+_NAMES = {
+    "model": ("model", "system", "model_name", "model_id", "llm", "generator", "model_uid"),
+    "question": ("question_id", "item", "item_id", "prompt_id", "question", "prompt", "instr",
+                 "instruction", "doc_id", "id"),
+    "answer": ("answer", "response", "output", "summary", "completion", "prediction", "text"),
+}  # fmt: skip
+_MOST_WORDS = 12
+
+
+class JudgeColumns(Struct, frozen=True):
+    """Columns by role, and how their cells are written."""
+
+    judge: Sequence[str]
+    human: Sequence[str]
+    scale: str | None = None
+    human_scale: str | None = None
+    order: Sequence[str] = ()
+    pairs: Sequence[str] = ()
+    tie: str | None = None
+    first: str | None = None
+    swapped: str | None = None
+    model: str | None = None
+    question: str | None = None
+    answer: str | None = None
+    features: Sequence[str] = ()
+
+
+class RatingScale(Struct, frozen=True):
+    """The ends of a scale, and its words from the least to the best where it has words."""
+
+    low: float
+    high: float
+    words: tuple[str, ...] = ()
+
+    def unit(self, values: Floats) -> Floats:
+        """Return values of this scale between 0 and 1."""
+        return np.asarray(np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0))
+
+    @property
+    def span(self) -> float:
+        """Distance of the ends."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True)
+class JudgeTable:
+    """Scores and ratings of the same items, as numbers; `frame` has the rows they come from.
+
+    Parameters
+    ----------
+    frame
+        Rows with a score of every judge.
+    kind
+        ``ratings``, ``yes/no`` or ``pairs``.
+    scores, scales
+        Scores by judge, shape (N,), and the scale of each.
+    people, human_scale
+        Ratings, shape (N, people), NaN where there is none, and their scale.
+    item
+        What each row is about, as a code.
+    models
+        Names of the models; empty where there are none.
+    sides
+        Codes of the models of a row: one column for ratings, two for pairs.
+    first
+        1 where the first side of a pair was shown first, or None.
+    swapped
+        The judge's verdict in the other order of a pair, or None.
+    left_out, notes
+        Rows left out by reason, and what is to be known of the reading.
+    """
+
+    frame: pl.DataFrame
+    source: str
+    columns: JudgeColumns
+    kind: Kind
+    scores: Mapping[str, Floats]
+    scales: Mapping[str, RatingScale]
+    people: Floats
+    human_scale: RatingScale
+    item: Indices
+    models: tuple[str, ...] = ()
+    sides: Indices | None = None
+    first: Floats | None = None
+    swapped: Floats | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def feature(self, name: str) -> pl.Series:
+        """Return a further column."""
+        return self.frame[name]
+
+
+def read_judge_table(data: Any, columns: JudgeColumns) -> JudgeTable:
+    """Return the judge table that `data` holds, or say what is unclear and what to type."""
+    frame, source = read_table(data), source_name(data)
+    named = [*columns.judge, *columns.human, *columns.pairs, *columns.features]
+    named += [name for name in (columns.first, columns.swapped, columns.model, columns.question,
+                                columns.answer) if name]  # fmt: skip
+    require_known(named, frame.columns, "there is no column {}", source=source)
+    columns = _with_guesses(columns, frame)
+    cells = {name: _texts(frame[name]) for name in (*columns.judge, *columns.human)}
+    kind: Kind = "pairs" if columns.pairs or _are_sides(cells.values(), columns) else "ratings"
+    reader = _Cells(frame, source, columns, str(data) if isinstance(data, str) else TABLE)
+    if kind == "pairs":
+        values = {name: reader.sides(name, cells[name]) for name in cells}
+        scales = dict.fromkeys(cells, RatingScale(0.0, 1.0))
+    else:
+        values, scales = reader.ratings(cells)
+        if all(scale.words == ("no", "yes") for scale in scales.values()):
+            kind = "yes/no"
+    scored = np.all([np.isfinite(values[name]) for name in columns.judge], axis=0)
+    if not scored.any():
+        raise InputError("no row has a score of the judge", source=source)
+    kept = frame.filter(pl.Series(scored))
+    people = np.column_stack([values[name][scored] for name in columns.human])
+    if not np.isfinite(people).any():
+        rule = f"no row has a rating by people (column {', '.join(columns.human)})"
+        hint = "let people rate about 100 rows, chosen at random, and leave the others empty"
+        raise InputError(rule, source=source, hint=hint)
+    names, sides = _models(kept, columns)
+    swapped, first = columns.swapped, columns.first
+    missing = int((~scored).sum())
+    return JudgeTable(
+        frame=kept,
+        source=source,
+        columns=columns,
+        kind=kind,
+        scores={name: values[name][scored] for name in columns.judge},
+        scales={name: scales[name] for name in columns.judge},
+        people=people,
+        human_scale=scales[columns.human[0]],
+        item=_codes(kept[columns.question] if columns.question else None, kept.height),
+        models=names,
+        sides=sides,
+        first=None if first is None else reader.sides(first, _texts(frame[first]))[scored],
+        swapped=None if swapped is None else reader.sides(swapped, _texts(frame[swapped]))[scored],
+        left_out={"no score of the judge": missing} if missing else {},
+        notes=tuple(reader.notes),
+    )
+
+
+def _with_guesses(columns: JudgeColumns, frame: pl.DataFrame) -> JudgeColumns:
+    from msgspec.structs import replace
+
+    lower = {name.lower(): name for name in reversed(frame.columns)}
+    taken = {*columns.judge, *columns.human, *columns.pairs, *columns.features}
+    found = {
+        role: next((lower[n] for n in names if n in lower and lower[n] not in taken), None)
+        for role, names in _NAMES.items()
+    }
+    if columns.pairs:
+        found["model"] = None
+    elif not columns.model:
+        found["pairs"] = _side_columns(frame, taken)
+    return replace(columns, **{k: v for k, v in found.items() if v and not getattr(columns, k)})
+
+
+def _side_columns(frame: pl.DataFrame, taken: set[str]) -> Any:
+    """Return two columns of names that differ by `a` and `b` and hold the same few names."""
+    for name in frame.columns:
+        other = re.sub(r"([_\s-])a$", r"\1b", name)
+        if other == name or other not in frame.columns or {name, other} & taken:
+            continue
+        a, b = (set(_texts(frame[part]).drop_nulls().unique()) for part in (name, other))
+        if a & b and len(a | b) <= max(2, frame.height // 4):
+            return (name, other)
+    return None
+
+
+def _texts(column: pl.Series) -> pl.Series:
+    """Return cells as lower-case text; empty ones are null."""
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+    text = column.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase()
+    return text.replace("", None)
+
+
+def _are_sides(cells: Iterable[pl.Series], columns: JudgeColumns) -> bool:
+    """Return whether verdicts name a side with a letter: bare 1 and 2 may be ratings."""
+    if columns.order:
+        return False
+    words = {word for column in cells for word in column.drop_nulls().unique()}
+    ties = {*_TIES, (columns.tie or "tie").lower()}
+    sides = {word for word in words if (found := _SIDE.match(word)) and found[1] in "ab"}
+    return len(sides) >= 2 and words <= sides | ties
+
+
+class _Cells:
+    """Cells as numbers; what could not be read is counted, and a doubt ends in one command."""
+
+    def __init__(self, frame: pl.DataFrame, source: str, columns: JudgeColumns, place: str) -> None:
+        self.frame, self.source, self.columns, self.place = frame, source, columns, place
+        self.notes: list[str] = []
+
+    def sides(self, name: str, cells: pl.Series) -> Floats:
+        """Return 1 where the first side is named, 0 for the second and 0.5 for a tie."""
+        pairs = self.columns.pairs
+        given = [_texts(self.frame[side]).to_list() for side in pairs] or [[None] * len(cells)] * 2
+        tie = (self.columns.tie or "tie").lower()
+        values = []
+        for word, a, b in zip(cells.to_list(), *given, strict=True):
+            side = _SIDE.match(word or "")
+            if word is None:
+                values.append(np.nan)
+            elif word in (a, b) and a != b:
+                values.append(float(word == a))
+            elif word == tie or (side is None and word in _TIES):
+                values.append(0.5)
+            else:
+                values.append(np.nan if side is None else float(side[1] in _FIRST_SIDE))
+        read = np.array(values)
+        self._unread(name, cells, np.isfinite(read), "name a side (A, B) or a tie")
+        return read
+
+    def ratings(
+        self, cells: Mapping[str, pl.Series]
+    ) -> tuple[dict[str, Floats], dict[str, RatingScale]]:
+        """Return the numbers of each column, and its scale."""
+        words = {word for column in cells.values() for word in column.drop_nulls().unique()}
+        order = tuple(word.strip().lower() for word in self.columns.order)
+        if order:
+            return self._mapped(cells, order, range(1, len(order) + 1))
+        if words <= {*_YES, *_NO}:
+            values, scales = self._mapped(cells, (*_NO, *_YES), [0] * len(_NO) + [1] * len(_YES))
+            return values, dict.fromkeys(scales, RatingScale(0.0, 1.0, ("no", "yes")))
+        values = {name: self._numbers(name, column) for name, column in cells.items()}
+        scales = {name: self._scale(name, column) for name, column in values.items()}
+        self._ask_same(values, scales)
+        return values, scales
+
+    def _mapped(
+        self, cells: Mapping[str, pl.Series], order: Sequence[str], to: Iterable[float]
+    ) -> tuple[dict[str, Floats], dict[str, RatingScale]]:
+        numbers = dict(zip(order, map(float, to), strict=True))
+        values = {}
+        for name, column in cells.items():
+            mapped = column.replace_strict(numbers, default=None, return_dtype=pl.Float64)
+            values[name] = mapped.fill_null(np.nan).to_numpy()
+            self._unread(name, column, np.isfinite(values[name]), f"are among {', '.join(order)}")
+        return values, dict.fromkeys(cells, RatingScale(1.0, float(len(order)), tuple(order)))
+
+    def _numbers(self, name: str, cells: pl.Series) -> Floats:
+        """Return ratings, with a label, brackets, a share or a percent sign beside them."""
+        distinct = cells.drop_nulls().unique().to_list()
+        found = {word: match[1].replace(",", ".") for word in distinct
+                 if (match := _NUMBER.match(word))}  # fmt: skip
+        text = cells.replace_strict(found, default=None, return_dtype=pl.String)
+        values = text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        if not found and 1 < len(distinct) <= _MOST_WORDS:
+            self._ask(f"the words of {name} have no order yet", order=sorted(distinct))
+        self._unread(name, cells, np.isfinite(values), "are numbers")
+        return values
+
+    def _scale(self, name: str, values: Floats) -> RatingScale:
+        columns = self.columns
+        given = columns.scale if name in columns.judge else columns.human_scale or columns.scale
+        known = values[np.isfinite(values)]
+        least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+        if given is None:
+            whole = [ends for ends in _ENDS if ends[0] <= least and most <= ends[1]]
+            low, high = whole[0] if whole else (least, max(most, least + 1.0))
+            return RatingScale(float(low), float(high))
+        ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|to|\.\.)\s*(-?[\d.]+)\s*", given)
+        if ends is None or float(ends[1]) >= float(ends[2]):
+            hint = Hint("write it like {scale}", scale="1-5")
+            raise InputError(f"a scale is two ends, got {given!r}", hint=hint)
+        low, high = float(ends[1]), float(ends[2])
+        if least < low or most > high:
+            row = int(np.flatnonzero((values < low) | (values > high))[0]) + 1
+            rule = f"column {name} has the value {values[row - 1]:g}, outside its scale {given}"
+            raise InputError(rule, source=self.source, row=row)
+        return RatingScale(low, high)
+
+    def _ask_same(self, values: Mapping[str, Floats], scales: Mapping[str, RatingScale]) -> None:
+        """Ask for the ends where judge and people seem to share a scale, and one never uses it."""
+        columns = self.columns
+        if columns.scale and columns.human_scale:
+            return
+        people = scales[columns.human[0]]
+        tops = {name: float(np.nanmax(values[name])) for name in values}
+        ratings = sum(int(np.isfinite(values[name]).sum()) for name in columns.human)
+        best = max(tops[name] for name in columns.human)
+        for judge in columns.judge:
+            unlike = abs(tops[judge] - best) > 1 and people.span <= 10
+            if scales[judge] == people and unlike and people.span > 1 and ratings >= 30:
+                rule = (
+                    f"{judge} goes up to {tops[judge]:g} and people up to {best:g}: "
+                    "is it one scale?"
+                )
+                low = f"{people.low:g}"
+                self._ask(rule, scale=f"{low}-{tops[judge]:g}", human_scale=f"{low}-{best:g}")
+
+    def _unread(self, name: str, cells: pl.Series, read: Any, rule: str) -> None:
+        bad = cells.is_not_null().to_numpy() & ~read
+        count, given = int(bad.sum()), int(cells.is_not_null().sum())
+        if not count:
+            return
+        row = int(np.flatnonzero(bad)[0]) + 1
+        told = f"{cells[row - 1]!r} in column {name}"
+        if count * 2 > given:
+            raise InputError(f"cells should {rule}, got {told}".replace("should are", "should be"),
+                             source=self.source, row=row)  # fmt: skip
+        self.notes.append(
+            f"{count:,} of {given:,} cells of {name} could not be read (row {row}: {told}); "
+            "they count as empty"
+        )
+
+    def _ask(self, rule: str, **settings: Any) -> None:
+        columns = self.columns
+        call = Call("judge", self.place, judge=columns.judge, human=columns.human, **settings)
+        why = "worst first" if "order" in settings else "or the ends that it has"
+        raise InputError(
+            rule, source=self.source, hint=Hint("say so, {0}:\n{call}", why, call=call)
+        )
+
+
+def _models(frame: pl.DataFrame, columns: JudgeColumns) -> tuple[tuple[str, ...], Indices | None]:
+    named = columns.pairs or ([columns.model] if columns.model else [])
+    if not named:
+        return (), None
+    cells = [frame[name].cast(pl.String).fill_null("").to_numpy() for name in named]
+    names, codes = np.unique(np.concatenate(cells).astype(str), return_inverse=True)
+    sides = codes.reshape(len(cells), -1).T
+    if len(names) < 2:
+        return (), None
+    return tuple(names.tolist()), sides.astype(np.intp)
+
+
+def _codes(column: pl.Series | None, rows: int) -> Indices:
+    if column is None:
+        return np.arange(rows)
+    return np.unique(
+        column.cast(pl.String).fill_null("").to_numpy().astype(str), return_inverse=True
+    )[1]

@@ -1,0 +1,358 @@
+"""One judge beside people: everything that the document says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from msgspec import Struct
+
+from calibrant.core.arrays import Floats, Indices, Mask
+from calibrant.core.estimate import Estimate, EstimateEntry
+from calibrant.data.judge_table import JudgeTable, RatingScale
+from calibrant.data.mend import RecalibrationMap
+from calibrant.findings.documents import judges as doc
+from calibrant.labels.judge_bias import biases
+from calibrant.labels.judge_map import meanings, score_map
+from calibrant.labels.labelling.stopping import labels_for_precision
+from calibrant.labels.people_mean import PeoplePool, contrast, lenience, people_mean
+from calibrant.metrics.stats.multiplicity import holm
+from calibrant.metrics.stats.pair_strengths import Strengths, pair_strengths
+from calibrant.metrics.stats.people_agreement import (
+    KAPPA,
+    SHARE,
+    among_people,
+    quadratic_kappa,
+    right_order,
+    row_mean,
+    same_side,
+    with_people,
+)
+
+_DISAGREEMENTS, _LETTERS = 10, 300
+# Of more models than this only the best is compared with each of the others.
+_MOST_MODELS = 20
+# The half width that more labels are counted for, where nobody names one.
+_NARROWER = 0.5
+
+
+class JudgeView(Struct, frozen=True):
+    """A judge's scores with the table they come from.
+
+    Parameters
+    ----------
+    table
+        All judges and people.
+    name, score, scale
+        This one; a panel of several has no column of its own.
+    """
+
+    table: JudgeTable
+    name: str
+    score: Floats
+    scale: RatingScale
+
+    @property
+    def same(self) -> bool:
+        """Whether people rate on the judge's scale."""
+        return self.scale == self.table.human_scale
+
+    @property
+    def unit(self) -> Floats:
+        """Scores between 0 and 1."""
+        return self.scale.unit(self.score)
+
+    @property
+    def rating(self) -> Floats:
+        """People's mean rating between 0 and 1, NaN where nobody rated."""
+        return self.table.human_scale.unit(row_mean(self.table.people))
+
+    @property
+    def pool(self) -> PeoplePool:
+        """Scores and ratings as a pool, with models where each row has one."""
+        single = self.table.kind != "pairs" and self.table.sides is not None
+        model = self.table.sides[:, 0] if single and self.table.sides is not None else None
+        return PeoplePool(self.unit, self.rating, model)
+
+
+def judge_entry(
+    view: JudgeView,
+    *,
+    by: Sequence[str] = (),
+    precision: float | None = None,
+    cost: float | None = None,
+    seed: int = 0,
+    about: Mapping[str, Any],
+    path: str | None = None,
+) -> tuple[doc.JudgeEntry, RecalibrationMap]:
+    """Return the entry of one judge, and the map behind it.
+
+    Parameters
+    ----------
+    view
+        The judge beside people.
+    by
+        Columns whose values get a mean of their own.
+    precision
+        Half the width that the interval of people's mean should have, in people's units.
+    cost
+        What one verdict costs.
+    seed
+        Seed of the map's folds and draws.
+    about
+        Where the map comes from, for its file.
+    path
+        Where the map is kept.
+    """
+    table, pool = view.table, view.pool
+    known, span = pool.known, table.human_scale.span
+    mean = _mean(view, pool)
+    fitted = score_map(view.unit[known], pool.people[known], seed=seed, about=about)
+    entry = doc.JudgeEntry(
+        judge=view.name,
+        n=view.score.size,
+        labels=int(known.sum()),
+        scale=doc.JudgeScale(
+            kind=table.kind,
+            judge=[view.scale.low, view.scale.high],
+            people=[table.human_scale.low, table.human_scale.high],
+            words=list(table.human_scale.words),
+            same=view.same,
+        ),
+        people_mean=mean,
+        map=list(_map(view, fitted)),
+        bias=list(biases(table, view.name, view.score, same=view.same)),
+        models=list(_models(view, pool)),
+        groups=[group for column in by for group in _groups(view, pool, column)],
+        pairs=_pairs(view, pool),
+        labels_needed=_labels_needed(mean, view.score.size, precision, span),
+        disagreements=list(_disagreements(view, pool)),
+        cost=cost,
+        path=path,
+        **_agreement(view, known),
+    )
+    return entry, fitted
+
+
+def _units(estimate: Estimate, scale: RatingScale, *, lead: bool = False) -> EstimateEntry:
+    """Return an estimate between 0 and 1 in people's units, its ends on the scale."""
+    start = 0.0 if lead else scale.low
+    low, high = (
+        start + scale.span * end if lead else start + scale.span * min(max(end, 0.0), 1.0)
+        for end in (estimate.low, estimate.high)
+    )
+    return EstimateEntry(value=start + scale.span * estimate.value, low=low, high=high,
+                         n=estimate.n)  # fmt: skip
+
+
+def _mean(view: JudgeView, pool: PeoplePool) -> doc.PeopleMean:
+    scale, n = view.table.human_scale, int(pool.known.sum())
+    both, alone = people_mean(pool), people_mean(PeoplePool(None, pool.people))
+    ratio = both.error / alone.error
+    return doc.PeopleMean(
+        combined=_units(both.estimate(n, left=pool.left), scale),
+        people_only=_units(alone.estimate(n, left=pool.left), scale),
+        judge_only=float(view.score.mean()) if view.same else None,
+        lenience=_units(lenience(pool).estimate(n), scale, lead=True),
+        width_ratio=ratio,
+        labels_saved=max(0, round(n * (1 / ratio**2 - 1))),
+    )
+
+
+def _agreement(view: JudgeView, known: Mask) -> dict[str, Any]:
+    """Return order and kappa, and the same among people with the difference."""
+    score, people, n = view.score[known], view.table.people[known], int(known.sum())
+    ordered = same_side if view.table.kind == "pairs" else right_order
+    order = with_people(ordered, score, people)
+    kappa = with_people(quadratic_kappa, score, people) if view.same else None
+    found: dict[str, Any] = {
+        "order": order.estimate(n, SHARE),
+        "kappa": None if kappa is None else kappa.estimate(n, KAPPA),
+        "people": None,
+    }
+    others = among_people(ordered, people)
+    kin = among_people(quadratic_kappa, people)
+    if others is None or kin is None:
+        return found
+    twice = int((np.isfinite(people).sum(axis=1) > 1).sum())
+    found["people"] = doc.PeopleAgreement(
+        count=people.shape[1],
+        items=twice,
+        order=others.estimate(twice, SHARE),
+        kappa=None if kappa is None else kin.estimate(twice, KAPPA),
+        order_difference=order.minus(others).estimate(twice, None),
+        kappa_difference=None if kappa is None else kappa.minus(kin).estimate(twice, None),
+    )
+    return found
+
+
+def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[doc.ScoreMeaning]:
+    to, of = view.table.human_scale, view.scale
+    for score, value, low, high, labels, mean in meanings(fitted, view.unit, view.rating):
+        ends = (to.low + to.span * part for part in (value, low, high))
+        yield doc.ScoreMeaning(
+            score=of.low + of.span * score, labels=labels,
+            people=None if mean is None else to.low + to.span * mean,
+            **dict(zip(("value", "low", "high"), ends, strict=True)),
+        )  # fmt: skip
+
+
+def _strengths(view: JudgeView, pool: PeoplePool) -> Strengths | None:
+    table = view.table
+    if table.kind != "pairs" or table.sides is None:
+        return None
+    return pair_strengths(table.sides, pool.rate, pool.people, table.item)
+
+
+def _models(view: JudgeView, pool: PeoplePool) -> Iterator[doc.JudgedModel]:
+    """Yield people's mean of each model; of pairs the share that it wins, and its strength."""
+    table, strengths = view.table, _strengths(view, pool)
+    if table.sides is None:
+        return
+    for code, name in enumerate(table.models):
+        rows = (table.sides == code).any(axis=1)
+        first = table.sides[:, 0] == code
+        strength = None if strengths is None else _beside_mean(strengths, code)
+        yield from _judged(view, pool, name, rows, first, strength)
+
+
+def _beside_mean(strengths: Strengths, code: int) -> EstimateEntry:
+    models = strengths.value.size
+    weight = np.full(models, -1.0 / models)
+    weight[code] += 1.0
+    error = float(np.sqrt(max(weight @ strengths.covariance @ weight, 0.0)))
+    reach, value = strengths.half_width(error), float(weight @ strengths.value)
+    return EstimateEntry(value=value, low=value - reach, high=value + reach)
+
+
+def _groups(view: JudgeView, pool: PeoplePool, column: str) -> Iterator[doc.JudgedModel]:
+    values = view.table.frame[column].cast(pl.String)
+    for value in values.drop_nulls().unique().sort().to_list():
+        rows = (values == value).fill_null(False).to_numpy()
+        yield from _judged(view, pool, f"{column} = {value}", rows, rows, None)
+
+
+def _judged(
+    view: JudgeView,
+    pool: PeoplePool,
+    name: str,
+    rows: Mask,
+    first: Mask,
+    strength: EstimateEntry | None,
+) -> Iterator[doc.JudgedModel]:
+    people, rate, score = (np.where(first, v, 1 - v) for v in (pool.people, pool.rate, view.unit))
+    mean = contrast(people, rate, [rows], view.table.item)
+    labels = int((rows & pool.known).sum())
+    scale = view.table.human_scale
+    combined = EstimateEntry(n=labels)
+    if mean is not None:
+        left = mean.estimate(labels)
+        combined = _units(left, scale)
+    judge = score[rows].mean() if view.table.kind == "pairs" else view.score[rows].mean()
+    yield doc.JudgedModel(
+        name=name, n=int(rows.sum()), labels=labels, combined=combined, judge_only=float(judge),
+        strength=strength,
+    )  # fmt: skip
+
+
+def _pairs(view: JudgeView, pool: PeoplePool) -> list[doc.JudgedPair]:
+    """Return people's preference between each two models, Holm over all of them."""
+    table, models = view.table, len(view.table.models)
+    if table.sides is None:
+        return []
+    strengths = _strengths(view, pool)
+    found = []
+    for a, b in _compared(table.sides, pool.rate, models, pairs=table.kind == "pairs"):
+        one = (_ratings_pair if table.kind != "pairs" else _sides_pair)(view, pool, a, b, strengths)
+        if one is not None:
+            found.append(one)
+    whole = models * (models - 1) // 2
+    adjusted = holm(np.array([p for _, p in found] + [1.0] * (whole - len(found))))
+    return [
+        doc.JudgedPair(a=table.models[a], b=table.models[b], p_adjusted=float(p), **parts)
+        for ((a, b, parts), _), p in zip(found, adjusted, strict=False)
+    ]
+
+
+def _compared(
+    sides: Indices, rate: Floats, models: int, *, pairs: bool
+) -> Iterator[tuple[int, int]]:
+    if models <= _MOST_MODELS:
+        yield from combinations(range(models), 2)
+        return
+    total = np.bincount(sides[:, 0], rate, models)
+    if pairs:
+        total = total + np.bincount(sides[:, 1], 1 - rate, models)
+    best = int(np.argmax(total / np.maximum(np.bincount(sides.ravel(), minlength=models), 1)))
+    yield from ((best, other) for other in range(models) if other != best)
+
+
+def _ratings_pair(
+    view: JudgeView, pool: PeoplePool, a: int, b: int, strengths: Strengths | None
+) -> tuple[tuple[int, int, dict[str, Any]], float] | None:
+    assert view.table.sides is not None
+    del strengths
+    code = view.table.sides[:, 0]
+    gap = contrast(pool.people, pool.rate, [code == a, code == b], view.table.item, beyond=True)
+    if gap is None:
+        return None
+    n = int((pool.known & ((code == a) | (code == b))).sum())
+    difference = _units(gap.estimate(n), view.table.human_scale, lead=True)
+    parts = {"difference": difference, "win_rate": None, "strength": None}
+    return (a, b, parts), gap.p_value
+
+
+def _sides_pair(
+    view: JudgeView, pool: PeoplePool, a: int, b: int, strengths: Strengths | None
+) -> tuple[tuple[int, int, dict[str, Any]], float] | None:
+    sides = view.table.sides
+    assert sides is not None
+    first = (sides[:, 0] == a) & (sides[:, 1] == b)
+    rows = first | ((sides[:, 0] == b) & (sides[:, 1] == a))
+    if strengths is None:
+        return None
+    people, rate = (np.where(first, part, 1 - part) for part in (pool.people, pool.rate))
+    mean = contrast(people, rate, [rows], view.table.item, beyond=True) if rows.any() else None
+    value, error = strengths.difference(a, b)
+    reach, n = strengths.half_width(error), int((rows & pool.known).sum())
+    strength = EstimateEntry(value=value, low=value - reach, high=value + reach, n=n)
+    won = None if mean is None else _units(mean.estimate(n), RatingScale(0.0, 1.0))
+    parts = {"difference": strength, "win_rate": won, "strength": strength}
+    return (a, b, parts), strengths.p_value(value, error)
+
+
+def _labels_needed(
+    mean: doc.PeopleMean, items: int, precision: float | None, span: float
+) -> doc.LabelsNeeded | None:
+    """Return how many labels make the interval as narrow as asked, by default half as wide."""
+    _, low, high = mean.combined.ends
+    half, made = (high - low) / 2, int(mean.combined.n or 0)
+    if half <= 0:
+        return None
+    wanted = precision or float(f"{_NARROWER * half:.1g}")
+    labels = labels_for_precision(made, items, half / span, wanted / span)
+    return doc.LabelsNeeded(precision=wanted, labels=labels)
+
+
+def _disagreements(view: JudgeView, pool: PeoplePool) -> Iterator[doc.Disagreement]:
+    """Yield the ratings that surprise most, given the judge's scores of the others."""
+    table, scale = view.table, view.table.human_scale
+    surprise = np.where(pool.known, np.abs(pool.people - pool.rate), -1.0)
+    columns = table.columns
+    for row in np.argsort(-surprise, kind="stable")[:_DISAGREEMENTS].tolist():
+        if surprise[row] < 0:
+            return
+        cells = table.frame.row(row, named=True)
+        texts = {key: cells.get(name or "") for key, name in
+                 (("question", columns.question), ("model", columns.model),
+                  ("text", columns.answer))}  # fmt: skip
+        yield doc.Disagreement(
+            row=row + 1,
+            judge=float(view.score[row]),
+            people=scale.low + scale.span * float(pool.people[row]),
+            expected=scale.low + scale.span * float(pool.rate[row]),
+            **{k: None if v is None else str(v)[:_LETTERS] for k, v in texts.items()},
+        )

@@ -1,0 +1,252 @@
+"""`judge`: can I trust my judge?"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from calibrant.core import shared_options as opt
+from calibrant.core.errors import InputError, error_source, require_known
+from calibrant.core.hints import TABLE, Call, Hint
+from calibrant.core.places import writing
+from calibrant.core.verb import INPUT, Option, verb
+from calibrant.data.judge_table import (
+    PANEL,
+    JudgeColumns,
+    JudgeTable,
+    RatingScale,
+    read_judge_table,
+)
+from calibrant.data.mend.recalibration_map import save_maps
+from calibrant.data.sources.provenance import document_head, origin_of, recorded
+from calibrant.findings.claims.judge import joined_claims
+from calibrant.findings.documents.judges import JudgeEntry
+from calibrant.labels.judge_entry import JudgeView, judge_entry
+from calibrant.labels.people_mean import choice_p_value
+from calibrant.report.typed import JudgeResult
+
+# Fewer ratings give no interval worth the name; below the second, intervals are said to be rough.
+_FEWEST, _ROUGH = 10, 100
+# A choice that is random looks less so once in a thousand tables.
+_CHOSEN = 0.001
+
+
+@verb(example="calibrant judge ratings.csv --judge gpt4 --human expert1,expert2 --save map.json")
+def judge(
+    data: Annotated[Any, opt.inputs("Table with a judge's scores, and people's on some rows.")],
+    *,
+    judge: Annotated[Sequence[str], opt.names(metavar="COL,..", group=INPUT, required=True)] = (),
+    human: Annotated[Sequence[str], opt.names(metavar="COL,..", group=INPUT, required=True)] = (),
+    scale: Annotated[str | None, Option(metavar="1-5", group=INPUT)] = None,
+    human_scale: Annotated[str | None, Option(metavar="1-5", group=INPUT)] = None,
+    order: Annotated[Sequence[str], opt.names(metavar="BAD,OK,GOOD", group=INPUT)] = (),
+    pairs: Annotated[Sequence[str], opt.names(metavar="COL,COL", group=INPUT)] = (),
+    tie: Annotated[str | None, Option(metavar="WORD", group=INPUT)] = None,
+    first: Annotated[str | None, opt.column()] = None,
+    swapped: Annotated[str | None, opt.column()] = None,
+    model: opt.ModelColumn = None,
+    question: opt.QuestionColumn = None,
+    answer: Annotated[str | None, opt.column()] = None,
+    existing: Annotated[str, Option(group=INPUT, choices=("checked", "random"))] = "checked",
+    features: Annotated[Sequence[str], opt.names()] = (),
+    by: opt.By = (),
+    precision: Annotated[float | None, Option(metavar="POINTS", above=0)] = None,
+    cost: Annotated[Mapping[str, float] | None, Option(metavar="A=0.02,..", kind="map")] = None,
+    margin: opt.Margin = 0.02,
+    save: Annotated[str | Path | None, opt.written()] = None,
+    seed: opt.Seed = 0,
+) -> JudgeResult:
+    """Say what a judge's scores are worth beside people's, and what people would say of all rows.
+
+    Parameters
+    ----------
+    data
+        Path, or a table in memory.
+    judge
+        Columns of the judge's scores; of several each is measured, and their panel.
+    human
+        Columns of people's ratings, a person each; empty cells are rows that nobody rated.
+
+        Two people on some rows show how far people agree, and whether the judge favours a model.
+    scale
+        Ends of the judge's scale; the values say it by default.
+    human_scale
+        Ends of people's scale, where it is another one.
+    order
+        Words of the scale, the worst first.
+    pairs
+        Columns of the two models of a pair; verdicts are A, B or a tie, 1 or 2, or a model's name.
+    tie
+        Word for a tie.
+    first
+        Column that says which side of a pair was shown first.
+    swapped
+        Column of the judge's verdict on the same pair in the other order, A and B as before.
+    model
+        Column of the model that answered.
+    question
+        Column of what the row is about: answers to one question are rated alike.
+    answer
+        Column of the text that was judged, shown beside surprising verdicts.
+    existing
+        How rows with a rating were chosen: check for signs of a choice, or take them as random.
+    features
+        Columns that the judge may favour: a length, a family; of pairs the lengths of both sides.
+    by
+        People's mean for each value of this column.
+    precision
+        Half the width that the interval of people's mean should have, to count labels.
+    cost
+        What a verdict of each judge costs, in dollars.
+    margin
+        Means that differ by less than this share of the scale are called equal.
+    save
+        Write what scores mean as a map; of several judges, one each.
+
+        `calibrant.load_mend` reads it: scores and ratings count from 0 to 1 of their scales.
+    seed
+        Seed of the map's folds.
+
+    Returns
+    -------
+    JudgeResult
+        A document ``calibrant.judge/1`` with one entry per judge in ``results``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> people = rng.integers(1, 6, 400).astype(float)
+    >>> scores = np.clip(people + rng.integers(0, 3, 400), 1, 5)
+    >>> rated = np.where(np.arange(400) < 150, people, np.nan)
+    >>> found = judge({"judge": scores, "expert": rated}, judge=["judge"], human=["expert"])
+    >>> found["claims"][0]["id"], found["claims"][0]["outcome"]
+    ('judge.lenient', 'shown')
+    """
+    names = (
+        "judge human scale? human_scale? order pairs tie? first? swapped? model? question? answer? "
+        "existing features by precision? cost? margin"
+    )
+    settings = recorded(locals(), names)
+    if not judge or not human:
+        rule = "a judge is measured beside people: name the columns of both"
+        raise InputError(rule, hint=Hint("use {judge} and {human}", judge="gpt4", human="expert"))
+    if pairs and len(pairs) != 2:
+        raise InputError(f"a pair has two sides, got {len(pairs)} columns")
+    columns = JudgeColumns(
+        judge=judge, human=human, scale=scale, human_scale=human_scale, order=order, pairs=pairs,
+        tie=tie, first=first, swapped=swapped, model=model, question=question, answer=answer,
+        features=features,
+    )  # fmt: skip
+    head = document_head("judge", data, seed=seed, settings=settings)
+    with error_source(head["source"]):
+        table = read_judge_table(data, columns)
+        require_known(by, table.frame.columns, "there is no column {}")
+        views = _views(table)
+        warnings = _checked(table, views[0], data, existing, settings)
+        found = [
+            judge_entry(
+                view,
+                by=by,
+                precision=precision,
+                cost=(cost or {}).get(view.name),
+                seed=seed,
+                about=_about(view, origin_of(head)),
+                path=None if save is None else str(save),
+            )
+            for view in views
+        ]
+    if save is not None:
+        with writing(save):
+            save_maps([fitted for _, fitted in found], save)
+    entries = [entry for entry, _ in found]
+    document = {
+        **head,
+        "dropped": dict(table.left_out),
+        "data": {
+            "rows": table.frame.height,
+            "columns": _roles(table),
+            "warnings": [{"id": "judge.reading", "subject": {}, "text": text} for text in warnings],
+        },
+        "results": entries,
+        "claims": [claim.to_dict() for claim in joined_claims(entries, margin=margin)],
+        "next": _next(table, entries[0], data),
+    }
+    return JudgeResult(document)
+
+
+def _views(table: JudgeTable) -> list[JudgeView]:
+    """Return every judge, and a panel of several: the mean of their scores, or the majority."""
+    views = [JudgeView(table, n, score, table.scales[n]) for n, score in table.scores.items()]
+    if len(views) < 2:
+        return views
+    mean = np.mean([view.unit for view in views], axis=0)
+    alike = len({view.scale for view in views}) == 1
+    scale = views[0].scale if alike else RatingScale(0.0, 1.0)
+    if table.kind != "ratings":
+        return [*views, JudgeView(table, "panel (majority)", (np.sign(mean - 0.5) + 1) / 2, scale)]
+    return [*views, JudgeView(table, PANEL, scale.low + scale.span * mean, scale)]
+
+
+def _checked(
+    table: JudgeTable, view: JudgeView, data: Any, existing: str, settings: Mapping[str, Any]
+) -> list[str]:
+    """Return what is to be known of the ratings; refuse a choice that is seen not to be random."""
+    pool, notes = view.pool, list(table.notes)
+    labels, rows = int(pool.known.sum()), pool.people.size
+    if labels < _FEWEST:
+        rule = (
+            f"{labels} rated rows are too few to say anything about the judge: {_FEWEST} at least"
+        )
+        raise InputError(rule, hint="let people rate about 100 rows, chosen at random")
+    if labels < rows and (p := choice_p_value(pool)) < _CHOSEN:
+        rule = (
+            f"the {labels:,} rated rows are no random choice of {rows:,}: their scores or models "
+            f"are others than those of the rest (p = {p:.0e})"
+        )
+        if existing != "random":
+            asked = {name: value for name, value in settings.items() if name != "margin" and value}
+            place = str(data) if isinstance(data, str | Path) else TABLE
+            call = Call("judge", place, **{**asked, "existing": "random"})
+            raise InputError(rule, hint=Hint("if they were drawn at random all the same:\n{call}",
+                                             call=call))  # fmt: skip
+        notes.append(f"{rule}; taken as random, as asked: people's mean may be off")
+    if labels < _ROUGH:
+        notes.append(f"{labels} rated rows: intervals are rough below {_ROUGH}")
+    if table.swapped is not None and view.score.size:
+        agreed = float((table.swapped == view.score).mean())
+        if agreed < 0.5:
+            notes.append(
+                f"verdicts in both orders agree in {100 * agreed:.0f} % of pairs only: is the "
+                "second one written by place instead of by side?"
+            )
+    return notes
+
+
+def _roles(table: JudgeTable) -> dict[str, Any]:
+    columns = table.columns
+    found = {"model": columns.model, "question": columns.question, "answer": columns.answer}
+    return {**{k: v for k, v in found.items() if v}, "pairs": list(columns.pairs)}
+
+
+def _about(view: JudgeView, origin: Mapping[str, Any]) -> dict[str, Any]:
+    scales = {
+        "judge_scale": [view.scale.low, view.scale.high],
+        "people_scale": [view.table.human_scale.low, view.table.human_scale.high],
+    }
+    return {"model": view.name, "method": "judge", "fitted_on": {**origin, **scales}}
+
+
+def _next(table: JudgeTable, entry: JudgeEntry, data: Any) -> dict[str, str]:
+    """Return the next batch for people, spread along the judge's score; else the page."""
+    needed, place = entry.labels_needed, str(data) if isinstance(data, str | Path) else TABLE
+    if needed is None or needed.labels <= entry.labels or table.kind != "ratings":
+        columns = table.columns
+        call = Call("judge", place, judge=list(columns.judge), human=list(columns.human),
+                    pairs=list(columns.pairs) or None, html="judge.html")  # fmt: skip
+        return {"command": call.text(), "why": "See models, map and flips on a page"}
+    low, high = entry.scale.judge
+    call = Call("label next", place, confidence=entry.judge, scale=f"{low:g}-{high:g}",
+                size=needed.labels - entry.labels, out="batch.csv")  # fmt: skip
+    why = f"Ratings until people's mean is known to within {needed.precision:g}"
+    return {"command": call.text(), "why": why}
