@@ -46,12 +46,17 @@ def _charts(document: MultiAnswerFields) -> Iterator[Chart | None]:
 
 def _rank(entry: Mapping[str, Any]) -> float:
     value = entry["mixes"][-1]["auroc"]["value"] if entry["mixes"] else None
-    return 0.0 if value is None else -value
+    # AUROCs lie below 1: what is compared with nothing comes last.
+    return (0.0 if value is None else -value) + (0.0 if entry.get("compared", True) else 1.0)
 
 
 def _answer(document: MultiAnswerFields) -> Chart | None:
     """Return what is right and what is said, by the number of right answers."""
-    results = [entry for entry in document.results if entry["probability"] and entry["by_k"]]
+    results = [
+        entry
+        for entry in document.results
+        if entry["probability"] and entry["by_k"] and entry.get("compared", True)
+    ]
     if not results:
         return None
     model = results[0]["model"]

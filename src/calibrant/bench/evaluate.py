@@ -6,9 +6,11 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from calibrant.answers.confidence import METHODS, DrawTable, class_mass, compact_table, score_table
 from calibrant.bench.evaluation_claims import evaluation_claims
+from calibrant.bench.losses import loss_warnings, method_losses
 from calibrant.bench.measures.evaluate import evaluate_multi_answer
 from calibrant.bench.measures.macro import knowledge_coverage
 from calibrant.bench.measures.thresholds import mass_histogram, tune_aggregation
@@ -23,7 +25,9 @@ from calibrant.data.formats import is_study
 from calibrant.data.sources.audit_options import table_settings
 from calibrant.data.sources.provenance import document_head
 from calibrant.findings.claims.margins import COMPARISON_MARGIN
+from calibrant.findings.claims.words import joined
 from calibrant.findings.documents.fields import typed
+from calibrant.metrics.inputs import is_graded
 from calibrant.report.typed import MultiAnswerResult
 
 _TUNED = ("sca", "snca", "sfca")
@@ -126,11 +130,12 @@ def bench_evaluate(
     tune = _tuned_methods(tune)
     study = Study(data) if isinstance(data, str | Path) and is_study(data) else None
     with error_source(source_name(data)):
-        scores = _scores(study.read("scores") if study else data, questions, table)
+        scores = _scores(study.read("scores") if study else data, questions, _rows(table, study))
     with error_source(source_name(data if study else draws)):
         drawn = _draw_table(study, draws)
     scoring = {"about": about, "variant": variant, "tau": tau, "similarity": similarity}
-    frame = _rescored(scores.frame, drawn, scoring)
+    frame, unscored = _rescored(scores.frame, drawn, scoring)
+    lost = method_losses(frame, scores.rejected if unscored is None else unscored)
     if reference is not None:
         rule = "{reference} is a method of the table, got {0}"
         _require_methods([reference], sorted(set(frame["method"])), rule)
@@ -140,6 +145,7 @@ def bench_evaluate(
         mixes=mixes,
         reference=reference or _REFERENCE,
         ranking_methods=ranking_methods(),
+        incomplete=[(loss.model, loss.method) for loss in lost if not loss.compared],
         coverage=coverage,
         draws=resamples,
         items=items,
@@ -149,9 +155,14 @@ def bench_evaluate(
     settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune),
                 "margin": margin, "scoring": scoring, **table_settings(table)}  # fmt: skip
     given = [data, *(one for one in (questions, draws) if one is not None)]
+    settings["graded"] = study is None and is_graded(frame["correct"].cast(pl.Float64).to_numpy())
     document = {**document_head("multi_answer", given, seed=seed, settings=settings), **document}
     document["reading"] = scores.reading.to_dict()
     document["dropped"] = dict(scores.dropped)
+    document["losses"] = [structs.asdict(loss) for loss in lost]
+    out = sum(loss.left_out for loss in lost)
+    rows = {"rows_read": frame.height + out, "rows": frame.height}
+    document["data"] = {**rows, "warnings": loss_warnings(lost)}
     document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
     document |= {"tuning": [], "masses": [] if drawn is None else mass_histogram(drawn)}
     if drawn is not None and tune:
@@ -180,6 +191,12 @@ def _require_methods(names: Sequence[str], choices: list[str], rule: str) -> Non
             raise InputError(Hint(rule, repr(name)), hint=did_you_mean(name, choices))
 
 
+def _rows(table: Mapping[str, Any], study: Study | None) -> dict[str, Any]:
+    """Return how rows are read: grades may be shares, and a study leaves out what it lacks."""
+    on_invalid = table.get("on_invalid") or ("drop" if study else None)
+    return {**table, "on_invalid": on_invalid, "graded": True}
+
+
 def _scores(data: Any, questions: Any, table: Mapping[str, Any]) -> Scores:
     frame = read_table(data)
     if questions is not None:
@@ -187,14 +204,33 @@ def _scores(data: Any, questions: Any, table: Mapping[str, Any]) -> Scores:
         columns = [c for c in _QUESTION_COLUMNS if c in question_rows.columns]
         extra = [c for c in columns if c == "question_id" or c not in frame.columns]
         frame = frame.join(question_rows.select(extra), on="question_id", how="left")
-    for column in ("k", "domain"):
-        if column not in frame.columns or frame[column].null_count():
-            raise InputError(
-                f"every score needs a value in the column {column!r}",
-                hint=Hint("give the questions with {questions}, or join them to the scores"),
-            )
+    _require_filled(frame, questions)
     frame = frame.with_columns(_whole_numbers(frame["k"]))
     return load_scores(frame, **table, non_probability=ranking_methods())
+
+
+def _require_filled(frame: pl.DataFrame, questions: Any) -> None:
+    """Refuse scores of which nobody says how many right answers a question has, and where."""
+    missing = [column for column in ("k", "domain") if column not in frame.columns]
+    if missing:
+        kind = "column" if len(missing) == 1 else "columns"
+        are = "is" if len(missing) == 1 else "are"
+        lacking, where = f"{are} no {kind} {joined([repr(name) for name in missing])}", "the scores"
+        hint = Hint("give the questions with {questions}, or join them to the scores")
+        if questions is not None:
+            where = f"the scores and the questions ({source_name(questions)})"
+            hint = Hint("add what is missing to the questions")
+        raise InputError(f"there {lacking} in {where}", hint=hint)
+    empty = frame.select(pl.any_horizontal(pl.col("k", "domain").is_null()).alias("empty"))["empty"]
+    if empty.any():
+        row = int(empty.arg_true()[0])
+        unfilled = [repr(column) for column in ("k", "domain") if frame[column][row] is None]
+        name = frame["question_id"][row] if "question_id" in frame.columns else row + 1
+        raise InputError(
+            f"the question {name!r} has no {joined(unfilled)}",
+            row=row + 1,
+            hint=Hint("give every question a row with both, in the scores or with {questions}"),
+        )
 
 
 def _questions(source: Any) -> pl.DataFrame:
@@ -241,11 +277,14 @@ def _draw_table(study: Study | None, draws: Any) -> DrawTable | None:
 
 def _rescored(
     frame: pl.DataFrame, table: DrawTable | None, scoring: Mapping[str, Any]
-) -> pl.DataFrame:
-    """Score the draws again where a choice was made, with the methods of the table."""
+) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Score the draws again where a choice was made, and return what then has no score or grade.
+
+    Without a choice the scores stay as they are; the rows that lack something were left out.
+    """
     chosen = {name: value for name, value in scoring.items() if value is not None}
     if not chosen:
-        return frame
+        return frame, None
     if table is None:
         rule = "{" + next(iter(chosen)) + "} is about how draws are scored, and there are none"
         raise InputError(Hint(rule), hint=Hint("give a study folder, or draws with {draws}"))
@@ -254,9 +293,12 @@ def _rescored(
     scored = score_table(table, methods=names, **chosen).scores
     # One variant for all: the settings name it, the methods keep their names.
     scored = scored.with_columns(pl.col("method").str.strip_suffix(PAPER))
-    return scored.drop_nulls(["confidence", "correct"]).join(
-        frame.select(columns).unique(), on="question_id", maintain_order="left"
-    )
+    asked = scored.join(frame.select(columns).unique(), on="question_id", maintain_order="left")
+    unscored = pl.col("confidence").is_null() | pl.col("correct").is_null()
+    reason = pl.when(pl.col("confidence").is_null()).then(pl.lit("confidence_missing"))
+    reason_or_grade = reason.otherwise(pl.lit("correct_missing"))
+    left_out = asked.filter(unscored).with_columns(reason_or_grade.alias("rule"))
+    return asked.filter(~unscored), left_out
 
 
 def _coverage(table: DrawTable, mass: str, threshold: float) -> pl.DataFrame:

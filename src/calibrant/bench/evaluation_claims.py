@@ -144,7 +144,7 @@ def _sizes(estimate: Mapping[str, float]) -> tuple[float, float]:
 
 
 def _misled(results: Entries, margin: float, *, named: bool) -> Iterator[Claim]:
-    tested = [entry for entry in results if entry["change"].get("gap")]
+    tested = [entry for entry in results if entry["compared"] and entry["change"].get("gap")]
     gaps = [entry["change"]["gap"] for entry in tested]
     changes = holm([gap["p_value"] for gap in gaps])
     alike = holm([_within(gap["value"], gap, margin) for gap in gaps])

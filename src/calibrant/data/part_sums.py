@@ -145,7 +145,11 @@ def _add(rows: ScoredRows, part: FilePart, plan: SumPlan, table: SumTable, out: 
     unanswered = batch.answer is not None and batch.answer.null_count
     labels = [batch.labels[column][1] for column in (plan.model, plan.method) if column]
     sound = all(map(all, labels)) and not missing and not unanswered
-    sound = sound and _in_range(confidence) and _binary(correct)
+    if not _in_range(confidence):
+        confidence = _at_the_ends(confidence)
+        rows = ScoredRows(batch, rows.name, confidence, correct)
+        sound = sound and _in_range(confidence)
+    sound = sound and _binary(correct)
     keep = None if sound else _kept(rows, part, plan, out)
     for column in plan.by or ("",):
         codes, lookup = _blocks(rows, column, plan, table)
@@ -178,6 +182,14 @@ def _in_range(values: Array) -> bool:
     if bits is not None and np.maximum.reduce(values.view(bits[0]), initial=0) <= bits[1]:
         return True
     return bool(((values >= 0) & (values <= 1)).all())
+
+
+def _at_the_ends(values: Array) -> Array:
+    """Return confidences, those that lie beside 0 or 1 by rounding alone at that end."""
+    from calibrant.data.rules import NOISE
+
+    beside = (values >= -NOISE) & (values <= 1 + NOISE)
+    return np.where(beside, np.clip(values, 0, 1), values)
 
 
 def _binary(values: Array) -> bool:

@@ -26,6 +26,7 @@ def evaluate_multi_answer(
     mixes: Sequence[Sequence[int]] | None = None,
     reference: str = "sca",
     ranking_methods: Collection[str] = (),
+    incomplete: Collection[tuple[str, str]] = (),
     coverage: pl.DataFrame | None = None,
     draws: int = 1_000,
     items: int = 1_000,
@@ -54,6 +55,9 @@ def evaluate_multi_answer(
         Method that the others are tested against, per model.
     ranking_methods
         Methods whose score is not a probability.
+    incomplete
+        Models and methods that lost too many rows: their numbers are about other questions, so
+        they are compared with nothing, and no change with k is told of them.
     coverage
         Columns question_id, model, coverage (see `knowledge_coverage`).
     draws, items
@@ -75,14 +79,18 @@ def evaluate_multi_answer(
     blocks = frame.partition_by("model", "method", maintain_order=True, as_dict=True)
     for (model, method), block in blocks.items():
         scores.setdefault(str(model), {})[str(method)] = ScoreRows.of(block)
+    whole = {
+        model: {name: rows for name, rows in own.items() if (model, name) not in incomplete}
+        for model, own in scores.items()
+    }
     settings = {name: significance.Setting(draws, items, level, seed, name) for name in scores}
     tests = {
         name: significance.tests_against(rows, reference, chosen, settings[name])
-        for name, rows in scores.items()
+        for name, rows in whole.items()
     }
     leading = (
         significance.leading_method(rows, chosen[-1], settings[name])
-        for name, rows in scores.items()
+        for name, rows in whole.items()
     )
     methods = dict.fromkeys(method for by_method in scores.values() for method in by_method)
     probability = [method for method in methods if method not in ranking_methods]
@@ -97,13 +105,14 @@ def evaluate_multi_answer(
             test for by_method in tests.values() for group in by_method.values() for test in group
         ),
         "leading": [entry for entry in leading if entry is not None],
-        "between_models": between_models(scores, coverage, probability, ks, level),
+        "between_models": between_models(whole, coverage, probability, ks, level),
         "results": [
             {
                 "model": model,
                 "method": method,
+                "compared": (model, method) not in incomplete,
                 **_entry(rows, ks, chosen, method in probability, level),
-                "significance": tests[model][method],
+                "significance": tests[model].get(method, []),
                 **_correlations(rows, coverage, model, ks, level),
             }
             for model, by_method in scores.items()

@@ -17,6 +17,7 @@ from calibrant.core.arrays import Array, Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator, named_stream
+from calibrant.metrics.inputs import is_graded
 from calibrant.metrics.stats.bootstrap import percentile_interval
 from calibrant.metrics.stats.multiplicity import holm
 
@@ -134,7 +135,7 @@ class _Draws:
         p = float(min(1.0, 2 * min(above, below)))
         rows = np.concatenate([leaf.rows for leaf in self.parts])
         # The rarer outcome limits what an AUROC rests on.
-        right = [np.count_nonzero(correct[rows] > 0) for _, correct in (first, second)]
+        right = [float(correct[rows].sum()) for _, correct in (first, second)]
         freedom = max(int(min(*right, *(self.n - hits for hits in right))) - 1, 1)
         # Draws of fewer questions vary more than the questions at hand do.
         spread = float(gaps.std(ddof=1)) * math.sqrt(self.items / self.n)
@@ -172,14 +173,19 @@ def _times_taken(taken: NDArray[np.int64], size: int) -> NDArray[np.int32]:
 
 
 def _resampled_areas(score: Array, correct: Array, times: NDArray[np.int32]) -> Floats:
-    """Return the AUROC of each draw: wrong answers sorted once, looked up by the right ones."""
-    right, wrong = np.flatnonzero(correct > 0), np.flatnonzero(correct <= 0)
+    """Return the AUROC of each draw: wrong answers sorted once, looked up by the right ones.
+
+    A grade between 0 and 1 is that much of a right answer, and the rest of a wrong one.
+    """
+    right, wrong = np.flatnonzero(correct > 0), np.flatnonzero(correct < 1)
     wrong = wrong[np.argsort(score[wrong], kind="stable")]
+    hits, misses = times[right], times[wrong]
+    if is_graded(correct):
+        hits, misses = hits * correct[right, None], misses * (1 - correct[wrong, None])
     # Wrong answers of a draw below each place of their order.
-    below = np.zeros((wrong.size + 1, times.shape[1]), np.int32)
-    np.cumsum(times[wrong], axis=0, out=below[1:])
+    below = np.zeros((wrong.size + 1, times.shape[1]), misses.dtype)
+    np.cumsum(misses, axis=0, out=below[1:])
     low, high = (np.searchsorted(score[wrong], score[right], side=s) for s in ("left", "right"))
-    hits = times[right]
     # Twice the pairs won, so that a tie counts one and all stays in whole numbers.
     beaten = below[low]
     beaten += below[high]

@@ -249,7 +249,7 @@ _STEPS: dict[str, Callable[[Document], Step | None]] = {
     "audit": _choose,
     "groups": _choose,
     "leaderboard": lambda seen: _to("Does the order hold at equal accuracy?", seen, "compare"),
-    "multi_answer": lambda seen: Step("See which confidence is calibrated", _trust(seen)[1]),
+    "multi_answer": lambda seen: _to("See which confidence is calibrated", seen, "audit"),
     "plan": _planned,
     "label": _labelled,
     "monitor": lambda document: Step(
