@@ -74,10 +74,18 @@ class RatingScale(Struct, frozen=True):
         """Return values of this scale between 0 and 1."""
         return np.asarray(np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0))
 
+    def is_like(self, other: RatingScale) -> bool:
+        """Return whether both say the same by the same number: a share is one of yes."""
+        words = {scale.words for scale in (self, other) if scale.words}
+        return (self.low, self.high) == (other.low, other.high) and len(words) < 2
+
     @property
     def span(self) -> float:
         """Distance of the ends."""
         return self.high - self.low
+
+
+_YES_NO = RatingScale(0.0, 1.0, ("no", "yes"))
 
 
 @dataclass(frozen=True)
@@ -138,14 +146,15 @@ def read_judge_table(data: Any, columns: JudgeColumns) -> JudgeTable:
     require_known(named, frame.columns, "there is no column {}", source=source)
     columns = _with_guesses(columns, frame)
     cells = {name: _texts(frame[name]) for name in (*columns.judge, *columns.human)}
-    kind: Kind = "pairs" if columns.pairs or _are_sides(cells.values(), columns) else "ratings"
+    of_pairs = columns.pairs or columns.first or columns.swapped
+    kind: Kind = "pairs" if of_pairs or _are_sides(cells.values(), columns) else "ratings"
     reader = _Cells(frame, source, columns, str(data) if isinstance(data, str) else TABLE)
     if kind == "pairs":
         values = {name: reader.sides(name, cells[name]) for name in cells}
         scales = dict.fromkeys(cells, RatingScale(0.0, 1.0))
     else:
         values, scales = reader.ratings(cells)
-        if all(scale.words == ("no", "yes") for scale in scales.values()):
+        if scales[columns.human[0]].words == _YES_NO.words:
             kind = "yes/no"
     scored = np.all([np.isfinite(values[name]) for name in columns.judge], axis=0)
     if not scored.any():
@@ -211,7 +220,7 @@ def _texts(column: pl.Series) -> pl.Series:
     if column.dtype.is_float():
         column = column.fill_nan(None)
     text = column.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase()
-    return text.replace("", None)
+    return text.str.replace(r"^(-?\d+)\.0+$", "$1").replace("", None)
 
 
 def _are_sides(cells: Iterable[pl.Series], columns: JudgeColumns) -> bool:
@@ -254,29 +263,33 @@ class _Cells:
     def ratings(
         self, cells: Mapping[str, pl.Series]
     ) -> tuple[dict[str, Floats], dict[str, RatingScale]]:
-        """Return the numbers of each column, and its scale."""
-        words = {word for column in cells.values() for word in column.drop_nulls().unique()}
+        """Return the numbers of each column, and its scale; people share one."""
         order = tuple(word.strip().lower() for word in self.columns.order)
-        if order:
-            return self._mapped(cells, order, range(1, len(order) + 1))
-        if words <= {*_YES, *_NO}:
-            values, scales = self._mapped(cells, (*_NO, *_YES), [0] * len(_NO) + [1] * len(_YES))
-            return values, dict.fromkeys(scales, RatingScale(0.0, 1.0, ("no", "yes")))
-        values = {name: self._numbers(name, column) for name, column in cells.items()}
-        scales = {name: self._scale(name, column) for name, column in values.items()}
+        answers = dict.fromkeys(_NO, 0.0) | dict.fromkeys(_YES, 1.0)
+        values, scales = {}, {}
+        for name, column in cells.items():
+            words = set(column.drop_nulls().unique())
+            if order and words & set(order):
+                levels = {word: float(place) for place, word in enumerate(order, 1)}
+                values[name] = self._mapped(name, column, levels)
+                scales[name] = RatingScale(1.0, float(len(order)), order)
+            elif words <= answers.keys() and words - {"-1"}:
+                values[name], scales[name] = self._mapped(name, column, answers), _YES_NO
+            else:
+                values[name] = self._numbers(name, column)
+                scales[name] = self._scale(name, values[name])
+        shared = [scales[name] for name in self.columns.human]
+        if len(set(shared)) > 1:
+            low, high = min(part.low for part in shared), max(part.high for part in shared)
+            scales |= dict.fromkeys(self.columns.human, RatingScale(low, high))
         self._ask_same(values, scales)
         return values, scales
 
-    def _mapped(
-        self, cells: Mapping[str, pl.Series], order: Sequence[str], to: Iterable[float]
-    ) -> tuple[dict[str, Floats], dict[str, RatingScale]]:
-        numbers = dict(zip(order, map(float, to), strict=True))
-        values = {}
-        for name, column in cells.items():
-            mapped = column.replace_strict(numbers, default=None, return_dtype=pl.Float64)
-            values[name] = mapped.fill_null(np.nan).to_numpy()
-            self._unread(name, column, np.isfinite(values[name]), f"are among {', '.join(order)}")
-        return values, dict.fromkeys(cells, RatingScale(1.0, float(len(order)), tuple(order)))
+    def _mapped(self, name: str, cells: pl.Series, numbers: Mapping[str, float]) -> Floats:
+        mapped = cells.replace_strict(dict(numbers), default=None, return_dtype=pl.Float64)
+        values = mapped.fill_null(np.nan).to_numpy()
+        self._unread(name, cells, np.isfinite(values), f"are among {', '.join(numbers)}")
+        return values
 
     def _numbers(self, name: str, cells: pl.Series) -> Floats:
         """Return ratings, with a label, brackets, a share or a percent sign beside them."""
@@ -321,7 +334,7 @@ class _Cells:
         best = max(tops[name] for name in columns.human)
         for judge in columns.judge:
             unlike = abs(tops[judge] - best) > 1 and people.span <= 10
-            if scales[judge] == people and unlike and people.span > 1 and ratings >= 30:
+            if scales[judge].is_like(people) and unlike and people.span > 1 and ratings >= 30:
                 rule = (
                     f"{judge} goes up to {tops[judge]:g} and people up to {best:g}: "
                     "is it one scale?"

@@ -58,7 +58,7 @@ class JudgeView(Struct, frozen=True):
     @property
     def same(self) -> bool:
         """Whether people rate on the judge's scale."""
-        return self.scale == self.table.human_scale
+        return self.scale.is_like(self.table.human_scale)
 
     @property
     def unit(self) -> Floats:
@@ -119,7 +119,7 @@ def judge_entry(
             kind=table.kind,
             judge=[view.scale.low, view.scale.high],
             people=[table.human_scale.low, table.human_scale.high],
-            words=list(table.human_scale.words),
+            words=list(view.scale.words),
             same=view.same,
         ),
         people_mean=mean,

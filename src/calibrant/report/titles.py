@@ -107,7 +107,7 @@ def _judged(document: fields.JudgeFields) -> list[str]:
     models = f", {len(entry.models)} models" if entry.models else ""
     people = 1 if entry.people is None else entry.people.count
     return [
-        " and ".join(each.judge for each in document.results),
+        ", ".join(each.judge for each in document.results),
         f"{entry.n:,} {'pairs' if entry.scale.kind == 'pairs' else 'answers'}{models}",
         f"{entry.labels:,} rated by {count(people, 'person').replace('persons', 'people')}",
     ]

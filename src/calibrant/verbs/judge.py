@@ -149,7 +149,7 @@ def judge(
                 view,
                 by=by,
                 precision=precision,
-                cost=(cost or {}).get(view.name),
+                cost=_cost(view, cost or {}),
                 seed=seed,
                 about=_about(view, origin_of(head)),
                 path=None if save is None else str(save),
@@ -229,6 +229,12 @@ def _roles(table: JudgeTable) -> dict[str, Any]:
     return {**{k: v for k, v in found.items() if v}, "pairs": list(columns.pairs)}
 
 
+def _cost(view: JudgeView, costs: Mapping[str, float]) -> float | None:
+    """Return the price of a verdict; that of a panel is the sum of its members'."""
+    members = [view.name] if view.name in view.table.scores else list(view.table.scores)
+    return sum(costs[name] for name in members) if set(members) <= costs.keys() else None
+
+
 def _about(view: JudgeView, origin: Mapping[str, Any]) -> dict[str, Any]:
     scales = {
         "judge_scale": [view.scale.low, view.scale.high],
@@ -240,7 +246,8 @@ def _about(view: JudgeView, origin: Mapping[str, Any]) -> dict[str, Any]:
 def _next(table: JudgeTable, entry: JudgeEntry, data: Any) -> dict[str, str]:
     """Return the next batch for people, spread along the judge's score; else the page."""
     needed, place = entry.labels_needed, str(data) if isinstance(data, str | Path) else TABLE
-    if needed is None or needed.labels <= entry.labels or table.kind != "ratings":
+    drawn = table.kind != "pairs" and table.frame[entry.judge].dtype.is_numeric()
+    if needed is None or needed.labels <= entry.labels or not drawn:
         columns = table.columns
         call = Call("judge", place, judge=list(columns.judge), human=list(columns.human),
                     pairs=list(columns.pairs) or None, html="judge.html")  # fmt: skip

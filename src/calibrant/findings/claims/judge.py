@@ -8,8 +8,9 @@ from typing import Any
 
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.claims.claim import About, Claim
-from calibrant.findings.claims.words import labels_text, percent, rule
+from calibrant.findings.claims.words import labels_text, percent, points, points_range, rule
 from calibrant.findings.documents.judges import JudgeBias, JudgedPair, JudgeEntry
+from calibrant.metrics.stats.few_numbers import ndtri
 from calibrant.metrics.stats.multiplicity import holm
 
 # Levels at which simulations keep every sentence false in at most 5 %.
@@ -17,8 +18,8 @@ LENIENT_LEVEL, FAVOUR_LEVEL, LEVEL = 0.04, 0.03, 0.05
 _Z_LENIENT = 2.054
 # A judge that agrees less than people by no more than this is called as good as a person.
 AGREE_MARGIN = 0.1
-# Power of the labels that an undecided sentence asks for: z of the level plus z of 80 %.
-_REACH = (1.96 + 0.84) ** 2
+# Normal quantile of the power (80 %) that labels would have which an undecided sentence asks for.
+_POWER = 0.84
 _MOST_FAVOURS = 3
 
 PEOPLE_MEAN = rule("judge.people_mean")
@@ -59,13 +60,17 @@ def judge_claims(entry: JudgeEntry, *, margin: float, named: bool) -> Iterator[C
         Whether the sentences name the judge: there are several.
     """
     about = About({"judge": entry.judge}, {"name": entry.judge, "named": named})
-    yield _mean(entry, about, margin)
+    pairs = entry.scale.kind == "pairs"
+    if not pairs:
+        yield _mean(entry, about, margin)
     yield _agreement(entry, about)
-    if entry.map and entry.scale.kind != "pairs":
+    if entry.map and not pairs:
         yield MEANING.claim("shown", about, {"meanings": _meanings(entry)}, n=entry.labels)
     yield from _leans(entry, about)
     if entry.pairs:
         yield _best(entry, about)
+    if pairs:
+        yield _mean(entry, about, margin)
 
 
 def in_units(entry: JudgeEntry, value: float, *, people: bool = True) -> str:
@@ -91,7 +96,8 @@ def _range(entry: JudgeEntry, estimate: EstimateEntry) -> str:
     _, low, high = estimate.ends
     if high - low <= 0:
         return ", all of them rated"
-    return f" ({in_units(entry, low).removesuffix(' %')} to {in_units(entry, high)})"
+    ends = (in_units(entry, end).removesuffix(" %") for end in (low, high))
+    return f" ({' to '.join(ends)})"
 
 
 def _mean(entry: JudgeEntry, about: About, margin: float) -> Claim:
@@ -111,9 +117,8 @@ def _mean(entry: JudgeEntry, about: About, margin: float) -> Claim:
     }
     if mean.judge_only is None or scale.kind == "pairs":
         return PEOPLE_MEAN.claim("shown", about, facts, estimate=mean.combined)
-    gap, low, high = mean.lenience.ends
+    gap, _, high = mean.lenience.ends
     facts |= {"says": in_units(entry, mean.judge_only), "near": _near(entry, margin * span)}
-    error = (high - low) / 2 / 1.96
     if abs(gap) > _Z_LENIENT / 1.96 * (high - gap):
         return (LENIENT if gap > 0 else HARSH).claim("shown", about, facts, estimate=mean.lenience)
     # Two one-sided tests at 5 %: the 90 % interval lies within the margin.
@@ -121,7 +126,7 @@ def _mean(entry: JudgeEntry, about: About, margin: float) -> Claim:
         outcome: Any = "equivalent"
     else:
         outcome = "undecided"
-    facts["more"] = _more(entry.labels, gap, error)
+    facts["more"] = _more(entry.labels, mean.lenience)
     return LENIENT.claim(
         outcome, about, facts, estimate=mean.lenience, margin=margin if outcome != "shown" else None
     )
@@ -131,11 +136,13 @@ def _near(entry: JudgeEntry, size: float) -> str:
     return f"{size:.2g}" if entry.scale.kind == "ratings" else f"{100 * size:g} points"
 
 
-def _more(labels: int, value: float, error: float) -> float | None:
-    """Return how many more labels would show a value of this size, were it the true one."""
+def _more(labels: int, estimate: EstimateEntry, tests: int = 1) -> float | None:
+    """Return how many more labels would show a value of this size among so many tests."""
+    value, low, high = estimate.ends
     if value == 0:
         return None
-    return max(_REACH * (error / value) ** 2 - 1, 0.1) * labels
+    reach = _POWER - float(ndtri(LEVEL / 2 / tests))
+    return max((reach * (high - low) / 2 / 1.96 / value) ** 2 - 1, 0.1) * labels
 
 
 def _agreement(entry: JudgeEntry, about: About) -> Claim:
@@ -143,8 +150,8 @@ def _agreement(entry: JudgeEntry, about: About) -> Claim:
     value, low, high = order.ends
     pairs = entry.scale.kind == "pairs"
     facts: dict[str, Any] = {
-        "puts": "picks the side that a person prefers" if pairs
-        else "puts the better of two answers first",
+        "puts": "the judge picks the side that a person prefers" if pairs
+        else "the judge puts the better of two answers first",
         "order": value,
         "order_ends": f"{100 * low:.0f} to {100 * high:.0f}",
         "by": "one",
@@ -160,8 +167,8 @@ def _agreement(entry: JudgeEntry, about: About) -> Claim:
         "kappa": _kappa(entry.kappa),
         "kin": _kappa(people.kappa),
     }
-    gap, low, high = difference.ends
-    facts["more"] = labels_text(_more(entry.labels, gap, (high - low) / 2 / 1.96))
+    _, low, high = difference.ends
+    facts["more"] = labels_text(_more(entry.labels, difference))
     outcome: Any = "shown" if high < 0 else "equivalent" if low > -AGREE_MARGIN else "undecided"
     return AGREES_LESS.claim(outcome, about, facts, estimate=difference)
 
@@ -179,16 +186,18 @@ def _meanings(entry: JudgeEntry) -> str:
     chosen = list(dict.fromkeys((len(rated) - 1, (len(rated) - 1) // 2, 0)))
     words = []
     for row in (rated[place] for place in chosen):
-        score = _score(entry, row.score)
+        score = judge_score(entry, row.score)
         low, high = (in_units(entry, end).removesuffix(" %") for end in (row.low, row.high))
         words.append(f"{score} means {in_units(entry, row.value)} ({low} to {high})")
     return "its " + ", its ".join(words)
 
 
-def _score(entry: JudgeEntry, score: float) -> str:
-    low = entry.scale.judge[0]
+def judge_score(entry: JudgeEntry, score: float) -> str:
+    """Return a score as the judge wrote it: a word where its scale has words, a side of a pair."""
+    if entry.scale.kind == "pairs":
+        return {1.0: "A", 0.0: "B", 0.5: "tie"}.get(score, f"{score:.2g}")
     if entry.scale.words and score == int(score):
-        return repr(entry.scale.words[int(score - low)])
+        return repr(entry.scale.words[int(score - entry.scale.judge[0])])
     return f"{score:.2g}" if score != int(score) else f"{score:g}"
 
 
@@ -203,11 +212,12 @@ def _leans(entry: JudgeEntry, about: About) -> Iterator[Claim]:
         yield _favour(entry, about, lean, p)
     if tested and not found:
         largest = max(tested, key=lambda lean: abs(lean.value or 0.0))
-        yield _open_favour(about, largest, len(tested))
+        yield _open_favour(entry, about, largest, len(tested))
     alone = [lean for lean in entry.bias if lean.method == "one person" and lean.kind in kinds]
     if alone and not tested:
         largest = max(alone, key=lambda lean: abs(lean.value or 0.0))
-        facts = {"people": "one", "group": largest.name}
+        where = "ahead" if (largest.value or 0.0) > 0 else "behind"
+        facts = {"people": "one", "group": largest.name, "where": where, **_sizes(entry, largest)}
         yield FAVOURS.claim("undecided", about, facts, estimate=_estimate(largest))
     for lean in entry.bias:
         if lean.method in ("both orders", "beside people"):
@@ -218,26 +228,38 @@ def _estimate(lean: JudgeBias) -> EstimateEntry:
     return EstimateEntry(value=lean.value, low=lean.low, high=lean.high, n=lean.labels)
 
 
+def _sizes(entry: JudgeEntry, lean: JudgeBias) -> dict[str, str]:
+    """Return a lean without its sign, in words, with the ends of its interval."""
+    value, *ends = _estimate(lean).ends
+    if value < 0:
+        ends = [-end for end in reversed(ends)]
+    if entry.scale.kind != "ratings":
+        return {"size": points(abs(value)), "ends": points_range(*ends)}
+    return {
+        "size": f"{abs(value):.2f} points of its scale",
+        "ends": "{:.2f} to {:.2f}".format(*ends),
+    }
+
+
 def _favour(entry: JudgeEntry, about: About, lean: JudgeBias, p: float) -> Claim:
-    value, low, high = _estimate(lean).ends
-    unit = 100 if entry.scale.kind != "ratings" else 1
-    near, far = sorted((abs(low), abs(high)))
+    value = _estimate(lean).number
     facts = {
         "group": lean.name,
-        "value": unit * value, "low": unit * low, "high": unit * high,
-        "size": unit * abs(value), "near": unit * near, "far": unit * far,
-        "kind": "rating", "which": "longer" if value > 0 else "shorter",
-    }  # fmt: skip
+        "value": value,
+        **_sizes(entry, lean),
+        "kind": "rating",
+        "which": "longer" if value > 0 else "shorter",
+    }
     subject = {**about.subject, "model" if lean.kind == "model" else "rule": lean.name}
     whose = About(subject, about.facts)
     told = LENGTH if lean.kind == "length" else FAVOURS
     return told.claim("shown", whose, facts, estimate=_estimate(lean), p_adjusted=p)
 
 
-def _open_favour(about: About, lean: JudgeBias, tested: int) -> Claim:
-    value, low, high = _estimate(lean).ends
-    more = _more(lean.labels, value, (high - low) / 2 / 1.96)
-    facts = {"people": "open", "group": lean.name, "tested": tested, "more": more}
+def _open_favour(entry: JudgeEntry, about: About, lean: JudgeBias, tested: int) -> Claim:
+    more = _more(lean.labels, _estimate(lean), tested)
+    facts = {"people": "open", "group": lean.name, "tested": tested, "more": more,
+             **_sizes(entry, lean)}  # fmt: skip
     return FAVOURS.claim("undecided", about, facts, estimate=_estimate(lean))
 
 
@@ -277,9 +299,9 @@ def _best(entry: JudgeEntry, about: About) -> Claim:
         ends = closest.difference if closest.a == best else closest.difference.turned()
         return MODEL_BETTER.claim("shown", whose, facts, estimate=ends, p_adjusted=p)
     near = min(mine, key=lambda pair: pair.p_adjusted or 0.0)
-    value, low, high = near.difference.ends
-    more = _more(entry.labels, value, (high - low) / 2 / 1.96)
-    facts = {"tested": len(entry.models) * (len(entry.models) - 1) // 2, "a": best,
+    tested = len(entry.models) * (len(entry.models) - 1) // 2
+    more = _more(entry.labels, near.difference, tested)
+    facts = {"tested": tested, "a": best,
              "b": _other(near, best), "more": more}  # fmt: skip
     return MODEL_BETTER.claim("undecided", about, facts, estimate=near.difference,
                               p_adjusted=near.p_adjusted)  # fmt: skip

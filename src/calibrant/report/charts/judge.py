@@ -26,14 +26,14 @@ _LEGEND: Legend = [("first", "dot", "people"), ("second", "diamond", "judge")]
 
 def charts(document: JudgeFields) -> Iterator[Chart]:
     """Yield the models of the first judge, then the map and the flips of each."""
-    name = "answer"
+    first = True
     for n, entry in enumerate(document.results, 1):
         whose = f", {entry.judge}" if len(document.results) > 1 else ""
-        for words, chart in (("models", _models), ("map", _map), ("flips", _flips)):
-            drawn = chart(entry, name, whose)
-            if drawn is not None:
-                yield drawn
-                name = f"judge-{n}-{words}x"
+        for what, describe in (("models", _models), ("map", _map), ("flips", _flips)):
+            chart = describe(entry, "answer" if first else f"judge-{n}-{what}", whose)
+            if chart is not None:
+                yield chart
+                first = False
 
 
 def _words(entry: JudgeEntry, value: float) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calibrant.core.estimate import EstimateEntry
+from calibrant.findings.claims.judge import judge_score
 from calibrant.findings.documents.fields import JudgeFields
-from calibrant.findings.documents.judges import JudgeBias, JudgedModel, JudgeEntry
+from calibrant.findings.documents.judges import JudgeBias, JudgedModel, JudgedPair, JudgeEntry
 from calibrant.report.blocks import (
     Block,
     Columns,
@@ -34,12 +35,16 @@ def blocks(document: JudgeFields) -> Iterator[Block]:
     yield from rows_left_out(document)
 
 
+def _title(name: str, words: str) -> str:
+    return f"{name}{words}" if name else words[0].upper() + words[1:]
+
+
 def _tables(entry: JudgeEntry, name: str, *, main: bool) -> Iterator[Table | Paragraph]:
     if entry.models:
-        yield _models(entry, entry.models, f"{name}models by people's standard", main=main)
+        yield _models(entry, entry.models, _title(name, "models by people's standard"), main=main)
     if entry.groups:
-        yield _models(entry, entry.groups, f"{name}people's mean by group", main=False)
-    if entry.map:
+        yield _models(entry, entry.groups, _title(name, "people's mean by group"), main=False)
+    if entry.map and entry.scale.kind != "pairs":
         yield _map(entry, name)
     if entry.bias:
         yield _leans(entry, name)
@@ -58,6 +63,8 @@ def _tables(entry: JudgeEntry, name: str, *, main: bool) -> Iterator[Table | Par
 def rating(entry: JudgeEntry, value: float | EstimateEntry | None, *, sign: bool = False) -> Number:
     """Return a rating by people as a cell: of yes/no and pairs a share."""
     known = value if isinstance(value, EstimateEntry) else EstimateEntry(value=value)
+    if known.low == known.high:
+        known = EstimateEntry(value=known.value)
     share = entry.scale.kind != "ratings"
     span = entry.scale.people[1] - entry.scale.people[0]
     digits = 1 if share else 2 if span <= 10 else 1
@@ -122,7 +129,7 @@ def _strength(estimate: EstimateEntry | None) -> Number:
 
 def _map(entry: JudgeEntry, name: str) -> Table:
     columns: Columns = {
-        "score": lambda e: f"{e.score:.3g}",
+        "score": lambda e: judge_score(entry, e.score),
         "means": lambda e: rating(entry, EstimateEntry(value=e.value, low=e.low, high=e.high)),
         "people said": lambda e: rating(entry, e.people),
         "rated": "labels",
@@ -130,7 +137,7 @@ def _map(entry: JudgeEntry, name: str) -> Table:
     note = (
         "Means: people's mean behind a score. People said: the mean of the ratings nearest to it."
     )
-    return table_of(entry.map, columns, f"{name}what a score means", note=note)
+    return table_of(entry.map, columns, _title(name, "what a score means"), note=note)
 
 
 def _leans(entry: JudgeEntry, name: str) -> Table:
@@ -146,7 +153,7 @@ def _leans(entry: JudgeEntry, name: str) -> Table:
         "Beyond people's quality, in points of the judge's scale (two people needed); p is not "
         "corrected for their number. Of pairs: the share beyond one half, or beyond people's."
     )
-    return table_of(tested, columns, f"{name}what the judge leans to", note=note)
+    return table_of(tested, columns, _title(name, "what the judge leans to"), note=note)
 
 
 def _size(entry: JudgeEntry, lean: JudgeBias) -> Cell:
@@ -158,27 +165,37 @@ def _size(entry: JudgeEntry, lean: JudgeBias) -> Cell:
 def _pairs(entry: JudgeEntry, name: str) -> Table:
     pairs = entry.scale.kind == "pairs"
     columns: Columns = {
-        "a": "a",
-        "b": "b",
-        **({"a wins": lambda e: percent_cell(e.win_rate)} if pairs else {}),
-        "a ahead, log odds" if pairs else "a ahead": lambda e: (
-            _strength(e.difference) if pairs else rating(entry, e.difference, sign=True)
-        ),
+        "ahead": lambda e: e.a if (e.difference.value or 0.0) >= 0 else e.b,
+        "behind": lambda e: e.b if (e.difference.value or 0.0) >= 0 else e.a,
+        "by, log odds" if pairs else "by": lambda e: _lead(entry, e, pairs=pairs),
         "p, Holm": lambda e: p_cell(e.p_adjusted),
     }
     ranked = sorted(entry.pairs, key=lambda pair: pair.p_adjusted or 0.0)
-    return table_of(ranked, columns, f"{name}models against each other", labels=2, folded=True)
+    return table_of(
+        ranked, columns, _title(name, "models against each other"), labels=2, folded=True
+    )
+
+
+def _lead(entry: JudgeEntry, pair: JudgedPair, *, pairs: bool) -> Number:
+    ahead = pair.difference if (pair.difference.value or 0.0) >= 0 else pair.difference.turned()
+    return _strength(ahead) if pairs else rating(entry, ahead, sign=True)
 
 
 def _surprises(entry: JudgeEntry, name: str) -> Table:
+    models = {"model": lambda e: e.model or ""} if entry.models else {}
     columns: Columns = {
         "row": lambda e: str(e.row),
-        "answer": lambda e: Text(cut_text(e.text or e.question or "", _LETTERS), e.text or ""),
-        "model": lambda e: e.model or "",
-        "judge": lambda e: f"{e.judge:.3g}",
+        "answer": lambda e: _text(e.text or e.question or ""),
+        **models,
+        "judge": lambda e: judge_score(entry, e.judge),
         "people": lambda e: rating(entry, e.people),
         "expected": lambda e: rating(entry, e.expected),
     }
     note = "Expected: what people usually say where the judge says this."
-    title = f"{name}most surprising disagreements"
-    return table_of(entry.disagreements, columns, title, labels=3, note=note, folded=True)
+    title = _title(name, "most surprising disagreements")
+    labels = 2 + len(models)
+    return table_of(entry.disagreements, columns, title, labels=labels, note=note, folded=True)
+
+
+def _text(words: str) -> Text:
+    return Text(cut_text(words, _LETTERS), words)

@@ -1,0 +1,244 @@
+"""The claims of `judge` in worlds whose truth is known: whole tables, as a user gives them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+import polars as pl
+
+from calibrant.metrics.stats.people_agreement import (
+    among_people,
+    quadratic_kappa,
+    row_mean,
+    with_people,
+)
+from calibrant.verbs.judge import judge
+from simulations.claims.harness import Said, World
+
+# Four times as many where sentences on intervals are false in their 5 %.
+RUNS = 250
+ITEMS, MANY = 1_000, 400_000
+MARGIN, SPAN, AGREE = 0.02, 4.0, 0.1
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Ratings 1 to 5 of answers by several models; two people and a judge see their quality.
+
+    `gap`: the best model's quality over the others'; `favour`: what the judge adds for it;
+    `level`, `slope`: where the judge starts, and what it makes of a point of quality; `noise_judge`
+    and `noise_people`: spread of their errors; `good`: mean quality, near the top where large;
+    `twin`: people's errors of one answer are not independent.
+    """
+
+    models: int = 2
+    gap: float = 0.0
+    level: float = 0.0
+    slope: float = 1.0
+    noise_judge: float = 0.7
+    noise_people: float = 0.7
+    favour: float = 0.0
+    good: float = 3.2
+    people: int = 2
+    binary: bool = False
+
+    def drawn(self, rng, n):
+        """Return model codes, scores, and ratings of `people`."""
+        model = rng.integers(0, self.models, n)
+        quality = 0.9 * rng.standard_normal(n) + self.gap * (model == 0)
+        judge_sees = self.good + self.level + self.slope * quality + self.favour * (model == 0)
+        score = judge_sees + self.noise_judge * rng.standard_normal(n)
+        errors = self.noise_people * rng.standard_normal((n, self.people))
+        people = (self.good + quality)[:, None] + errors
+        if self.binary:
+            return model, (score > 3.5).astype(float), (people > 3.5).astype(float)
+        return model, np.clip(np.round(score), 1, 5), np.clip(np.round(people), 1, 5)
+
+
+@cache
+def truth(world):
+    """Return what is true of a world: from many items."""
+    model, score, people = world.drawn(np.random.default_rng(99), MANY)
+    y = people.mean(axis=1)
+    part = slice(0, 100_000)
+    kappa = with_people(quadratic_kappa, score[part], people[part]).value
+    among = among_people(quadratic_kappa, people[part])
+    return {
+        "lenience": float((score - y).mean()),
+        "agreement": 0.0 if among is None else kappa - among.value,
+        "models": [float(y[model == code].mean()) for code in range(world.models)],
+        "meaning": {value: float(y[score == value].mean()) for value in np.unique(score)},
+    }
+
+
+@cache
+def at_lenience(world, target):
+    """Return the world whose judge says so much more than people."""
+    low, high = -2.0, 2.0
+    for _ in range(12):
+        middle = (low + high) / 2
+        below = truth(replace(world, level=middle))["lenience"] < target
+        low, high = (middle, high) if below else (low, middle)
+    return replace(world, level=high)
+
+
+@cache
+def at_agreement(world, target):
+    """Return the world whose judge agrees so much less with people than they do."""
+    low, high = world.noise_people, 3.0
+    for _ in range(10):
+        middle = (low + high) / 2
+        above = truth(replace(world, noise_judge=middle))["agreement"] > target
+        low, high = (middle, high) if above else (low, middle)
+    return replace(world, noise_judge=high)
+
+
+def _run(rng, *, world, n):
+    """Yield the claims of one table of which `n` rows are rated at random."""
+    model, score, people = world.drawn(rng, ITEMS)
+    rated = np.isin(np.arange(ITEMS), rng.choice(ITEMS, n, replace=False))
+    columns = {f"p{k}": np.where(rated, people[:, k], np.nan) for k in range(world.people)}
+    named = np.array([f"m{code}" for code in range(world.models)])[model]
+    frame = pl.DataFrame({"model": named, "judge": score, **columns})
+    found = judge(frame, judge=["judge"], human=list(columns), margin=MARGIN, existing="random")
+    known, span = truth(world), 1.0 if world.binary else SPAN
+    mean = found.results[0].people_mean.combined
+    inside = mean.low <= row_mean(people).mean() <= mean.high
+    # Every sentence on the mean tells its interval.
+    yield Said("judge.people_mean", True, not inside)
+    for claim in found.claims:
+        yield from _said(claim, known, world, span, found)
+
+
+def _said(claim, known, world, span, found):
+    shown, near = claim.outcome == "shown", claim.outcome == "equivalent"
+    # The truth is known to within this.
+    close = 0.004 * span
+    if claim.id in ("judge.lenient", "judge.harsh"):
+        sign = 1 if claim.id == "judge.lenient" else -1
+        wrong = shown and sign * known["lenience"] <= close
+        wrong |= near and abs(known["lenience"]) >= MARGIN * span - close / 4
+        yield Said(claim.id, shown or near, wrong)
+    elif claim.id == "judge.agrees_less":
+        wrong = (shown and known["agreement"] >= -0.005) or (
+            near and known["agreement"] <= -AGREE + 0.003
+        )
+        yield Said(claim.id, shown or near, wrong)
+    elif claim.id == "judge.meaning":
+        most = max(found.results[0].map, key=lambda row: row.labels)
+        inside = most.low <= known["meaning"][most.score] <= most.high
+        yield Said(claim.id, True, not inside)
+    elif claim.id == "judge.favours":
+        mine = world.favour * (1 if claim.subject.get("model") == "m0" else -1)
+        yield Said(claim.id, shown, mine * (claim.value or 0.0) <= 0)
+    elif claim.id == "judge.model_better":
+        place = {f"m{code}": mean for code, mean in enumerate(known["models"])}
+        losers = claim.subject.get("b", ()) if shown else ()
+        wrong = any(place[claim.subject["a"]] <= place[loser] + 0.01 for loser in losers)
+        yield Said(claim.id, shown, wrong)
+
+
+def _pairs(rng, *, judge_first, people_longer, judge_longer, both, rated, n):
+    """Yield the claims on pairs: which place, and which length, the judge leans to.
+
+    `judge_first`: chance that a doubtful verdict (three in ten) goes to the first place;
+    `people_longer`, `judge_longer`: share of pairs of which people, and a judge, take the longer.
+    """
+    better = rng.random(n) < 0.5
+    longer = np.where(better, rng.random(n) < people_longer, rng.random(n) >= people_longer)
+    sure = rng.random(n) < 0.7
+    lean = rng.random(n) < judge_longer
+
+    def verdict(first):
+        doubtful = np.where(rng.random(n) < judge_first, first, ~first)
+        doubtful = np.where(rng.random(n) < 0.5, doubtful, np.where(lean, longer, ~longer))
+        return np.where(sure, better, doubtful)
+
+    first = rng.random(n) < 0.5
+    seen = rng.random(n) < rated
+    words = np.array(["B", "A"])
+    columns = {
+        "judge": words[verdict(first).astype(int)],
+        "person": np.where(seen, words[better.astype(int)], ""),
+        "long_a": np.where(longer, 20, 10), "long_b": np.where(longer, 10, 20),
+        "other": words[verdict(~first).astype(int)],
+        "first": words[first.astype(int)],
+    }  # fmt: skip
+    if both:
+        # The other order of the same pair, shown in the order A, B.
+        columns["judge"] = words[verdict(np.ones(n, bool)).astype(int)]
+        columns["other"] = words[verdict(np.zeros(n, bool)).astype(int)]
+    order = {"swapped": "other"} if both else {"first": "first"}
+    found = judge(pl.DataFrame(columns), judge=["judge"], human=["person"],
+                  features=["long_a", "long_b"], existing="random", **order)  # fmt: skip
+    for claim in found.claims:
+        shown, value = claim.outcome == "shown", claim.value or 0.0
+        if claim.id == "judge.position":
+            yield Said(claim.id, shown, (judge_first - 0.5) * value <= 0)
+        elif claim.id == "judge.length":
+            yield Said(claim.id, shown, (judge_longer - 0.5) * value <= 0)
+
+
+_EVEN = {"judge_first": 0.5, "people_longer": 0.5, "judge_longer": 0.5}
+_POWER = ("judge.favours", "judge.model_better")
+
+
+def worlds():
+    """Yield all worlds."""
+    plain = Ratings()
+    table = {
+        "nobody is favoured": plain,
+        "the better model, noisy judge": Ratings(gap=1.0, noise_judge=1.2, noise_people=0.5),
+        "the better model, noisy people": Ratings(gap=1.0, noise_judge=0.5, noise_people=1.2),
+        "the better model, judge squeezes": Ratings(gap=1.0, slope=0.5),
+        "near the top of the scale": Ratings(good=4.6, level=0.1),
+        "yes and no": Ratings(binary=True),
+        "yes and no, rarely no": Ratings(binary=True, good=4.9),
+        "twelve models": Ratings(models=12),
+        "twelve models, one better, noisy judge": Ratings(models=12, gap=1.0, noise_judge=1.2),
+        "the judge is as good as a person": Ratings(noise_judge=0.7, noise_people=0.7),
+        "a useless judge": Ratings(slope=0.0),
+    }
+    for name, world in table.items():
+        for n in (60, 100, 300):
+            yield World(f"{name}, {n} rated", partial(_run, world=world, n=n), (), RUNS)
+    edge = at_lenience(plain, MARGIN * SPAN + 0.003)
+    weak = at_agreement(plain, -AGREE - 0.003)
+    for n in (100, 300):
+        yield World(f"a mean just beyond the margin, {n} rated",
+                    partial(_run, world=edge, n=n), (), RUNS)  # fmt: skip
+        yield World(f"agreement .1 below that of people, {n} rated",
+                    partial(_run, world=weak, n=n), (), RUNS)  # fmt: skip
+    real = {
+        "favour of .4": replace(plain, favour=0.4),
+        "favour of .4 for the better model": replace(plain, favour=0.4, gap=0.6),
+        "lenient by .4": replace(plain, level=0.4),
+    }
+    for name, world in real.items():
+        power = ("judge.lenient",) if "lenient" in name else _POWER[:1]
+        for n in (100, 300):
+            yield World(f"{name}, {n} rated", partial(_run, world=world, n=n), power, RUNS)
+    ahead = Ratings(models=4, gap=0.8)
+    yield World("one of four is better by .8, 300 rated",
+                partial(_run, world=ahead, n=300), _POWER[1:], RUNS)  # fmt: skip
+    yield from _pair_worlds()
+
+
+def _pair_worlds():
+    for both in (True, False):
+        order = "both orders" if both else "one order"
+        for name, lean in {
+            "no lean": {},
+            "people prefer the longer": {"people_longer": 0.75},
+            "people prefer the shorter": {"people_longer": 0.25},
+        }.items():
+            for n in (100, 400):
+                run = partial(_pairs, both=both, rated=0.8, n=n, **{**_EVEN, **lean})
+                yield World(f"pairs, {name}, {order}, {n}", run, (), RUNS)
+        run = partial(_pairs, both=both, rated=0.8, n=400, **{**_EVEN, "judge_first": 0.8})
+        yield World(f"pairs, a doubt goes to the first in 80 %, {order}, 400", run,
+                    ("judge.position",), RUNS)  # fmt: skip
+    run = partial(_pairs, both=True, rated=0.8, n=400, **{**_EVEN, "judge_longer": 1.0})
+    yield World("pairs, a doubt goes to the longer, 400", run, ("judge.length",), RUNS)
