@@ -8,6 +8,7 @@ import calibrant as cal
 IDS = {
     "better": "compare.better_calibrated",
     "only more accurate": "compare.only_more_accurate",
+    "more accurate, alike": "compare.more_accurate_alike",
     "reversal": "compare.reversal",
     "equivalent": "compare.equivalent",
     "depends": "compare.depends",

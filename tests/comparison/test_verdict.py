@@ -185,8 +185,9 @@ def test_two_calibrated_models_of_different_accuracy_are_never_called_better():
     def world(rng, n):
         return pair_of(calibrated(0.0, n, rng), calibrated(1.5, n, rng))
 
-    assert all(word in ("undecided", "only more accurate") for word, _ in verdicts(world, 20))
-    assert verdicts(world, 1, n=6_000) == [("only more accurate", 1)]
+    words = ("undecided", "only more accurate", "more accurate, alike")
+    assert all(word in words for word, _ in verdicts(world, 20))
+    assert verdicts(world, 1, n=6_000) == [("more accurate, alike", 1)]
     _, views = views_of(world(np.random.default_rng(0), 2_000))
     assert views[0][1].paper["da"].ece[0] + 0.05 < views[1][0].paper["da"].ece[0]
 
@@ -194,7 +195,8 @@ def test_two_calibrated_models_of_different_accuracy_are_never_called_better():
 def test_models_that_state_alike_given_the_outcome_differ_in_accuracy_alone():
     """The odds-shifted views call the strong model better here in every run."""
     found = verdicts(lambda rng, n: same_law(rng, n, (0.5, 0.75)), 8, n=1_000)
-    assert found.count(("only more accurate", 1)) >= 7
+    # 'Only' where some view shows the weak one ahead; alike in either case.
+    assert sum("more accurate" in word and winner == 1 for word, winner in found) >= 7
     evidence = evidence_of(same_law(np.random.default_rng(0), 2_000, (0.5, 0.75)))
     assert evidence.gaps["os_a"].side() == evidence.gaps["os_b"].side() == 1
 

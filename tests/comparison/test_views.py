@@ -135,7 +135,7 @@ def test_graded_outcomes_split_into_right_and_wrong_parts():
         )
 
 
-def test_constant_confidence_with_grades_is_only_more_accurate():
+def test_constant_confidence_with_grades_is_more_accurate_and_alike():
     rng = np.random.default_rng(3)
     z = np.stack(
         [rng.choice([0.0, 0.5, 1.0], 500, p=p) for p in ((0.5, 0.3, 0.2), (0.1, 0.3, 0.6))]
@@ -143,7 +143,7 @@ def test_constant_confidence_with_grades_is_only_more_accurate():
     document = compare_models(table_of(np.full((2, 500), 0.8), z), resamples=200)
     (pair,) = document["pairs"]
     assert abs(pair["gaps"]["da"]["ece"].value) < 1e-12
-    assert (pair["verdict"], pair["winner"]) == ("only more accurate", "m1")
+    assert (pair["verdict"], pair["winner"]) == ("more accurate, alike", "m1")
     assert "both state their confidence alike" in pair["text"]
     assert all(row["uninformative"] for row in document["league"]["entries"])
     assert not any(row["placed"] for row in document["league"]["entries"])

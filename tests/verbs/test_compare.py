@@ -67,7 +67,7 @@ def test_fixed_names_of_the_document(tmp_path):
     pair = document["pairs"][0]
     assert {pair["a"], pair["b"]} == {"small", "large"}
     assert set(pair["reversal"]) == {"da", "ia", "os_weakest", "os_strongest", "sda"}
-    assert (pair["verdict"], pair["winner"]) == ("only more accurate", "large")
+    assert (pair["verdict"], pair["winner"]) == ("more accurate, alike", "large")
     assert pair["depends_on"] is None
     assert isinstance(pair["tie"], bool)
     assert 0 < pair["retention"] < 1

@@ -19,7 +19,13 @@ ACCURACY_ALPHA = 0.0027
 _FOOTINGS = ("raw", *SHIFTED, "sda")
 
 Word: TypeAlias = Literal[
-    "better", "only more accurate", "reversal", "equivalent", "depends", "undecided"
+    "better",
+    "more accurate, alike",
+    "only more accurate",
+    "reversal",
+    "equivalent",
+    "depends",
+    "undecided",
 ]
 
 
@@ -29,9 +35,9 @@ class Decision:
 
     `winner` is -1 for the first model and 1 for the second: the better one, the more accurate one,
     of a reversal the one that looks better on its own answers. `depends_on` is ``footing``,
-    ``size of errors``, ``near-certain`` or ``missing``; `by` says what 'only more accurate' rests
-    on, ``errors`` or ``laws``. `missing` names the footings that an undecided pair lacks, and
-    `alone` says that it would be decided if it were the only pair.
+    ``size of errors``, ``near-certain`` or ``missing``; `by` says what shows that both are alike
+    within the margin, ``laws`` or ``errors``. `missing` names the footings that an undecided pair
+    lacks, and `alone` says that it would be decided if it were the only pair.
     """
 
     word: Word
@@ -93,6 +99,9 @@ def _decided(
 def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> Decision:
     """Decide one pair.
 
+    Three claims have one order. 'Better' comes first: all footings show it. A model that is more
+    accurate and alike is called 'only more accurate' where a footing shows the other one ahead.
+
     Parameters
     ----------
     pair
@@ -107,18 +116,21 @@ def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> D
     half = margin / 2
     more = (-1 if pair.lead > 0 else 1) if leads and pair.lead else 0
     alike, equal = max(pair.laws_high) < margin, pair.bound < margin
-    if more and (alike or equal):
-        return Decision("only more accurate", more, by="laws" if alike else "errors")
-    if equal:
-        return Decision("equivalent")
+    by = "laws" if alike else "errors" if equal else None
     gaps = pair.gaps
     raw, mixed, odds = gaps["raw"].side(), gaps["sda"].side(), _same(pair, (*SHIFTED, *NEAR))
-    if raw and raw == mixed == odds:
-        # The one that is closer on average may have the larger large errors somewhere.
-        if any(pair.squares[of] * raw < -REACH and pair.rms[of] * raw < -half for of in SQUARED):
-            return Decision("depends", raw, "size of errors")
-        if stands:
-            return Decision("better", raw)
+    ahead = raw if raw == mixed == odds else 0
+    # The one that is closer on average may have the larger large errors somewhere.
+    large = any(pair.squares[of] * raw < -REACH and pair.rms[of] * raw < -half for of in SQUARED)
+    if ahead and stands and not large:
+        return Decision("better", ahead, by=by)
+    if more and by:
+        against = any(gaps[name].side() == -more for name in SIX)
+        return Decision("only more accurate" if against else "more accurate, alike", more, by=by)
+    if equal:
+        return Decision("equivalent")
+    if ahead and large:
+        return Decision("depends", ahead, "size of errors")
     low, high = _same(pair, SHIFTED), _same(pair, NEAR)
     if pair.clip > half and raw and mixed and low != high and mixed in (low, high):
         return Decision("depends", 0, "near-certain")
@@ -128,7 +140,7 @@ def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> D
     if _footings_differ(pair, margin):
         return Decision("depends", 0, "footing")
     lacking = tuple(name for name in SIX if not gaps[name].side())
-    return Decision("undecided", missing=lacking, alone=bool(raw and raw == mixed == odds))
+    return Decision("undecided", missing=lacking, alone=bool(ahead))
 
 
 def _same(pair: PairEvidence, names: Sequence[str]) -> int:

@@ -17,7 +17,15 @@ from calibrant.findings.claims.grades import carry_to_pair
 CONTROL = "holm"
 Family: TypeAlias = list[tuple[dict[str, Any], PairEvidence]]
 # What a reader looks for first.
-VERDICTS = ("better", "reversal", "only more accurate", "depends", "undecided", "equivalent")
+VERDICTS = (
+    "better",
+    "reversal",
+    "only more accurate",
+    "more accurate, alike",
+    "depends",
+    "undecided",
+    "equivalent",
+)
 
 
 def decide_document(

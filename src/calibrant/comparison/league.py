@@ -167,7 +167,11 @@ def win_matrix(models: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> lis
     >>> win_matrix(["x", "y"], [pair])
     [[None, 'worse'], ['better', None]]
     """
-    other = {"better": "worse", "only more accurate": "only less accurate"}
+    other = {
+        "better": "worse",
+        "only more accurate": "only less accurate",
+        "more accurate, alike": "less accurate, alike",
+    }
     place = {name: number for number, name in enumerate(models)}
     table: list[list[str | None]] = [[None] * len(models) for _ in models]
     for pair in pairs:

@@ -35,6 +35,7 @@ _COUNTED = {"groups": "of them"}
 _COMPARED = {
     ("compare.better_calibrated", "shown"): "told apart",
     ("compare.only_more_accurate", "shown"): "only more accurate",
+    ("compare.more_accurate_alike", "shown"): "more accurate, alike",
     ("compare.reversal", "shown"): "looks better, is worse",
     ("compare.depends", "depends"): "it depends",
 }
@@ -102,6 +103,11 @@ def warnings_of(document: Fields) -> list[str]:
     """Return what a reader has to know about the data before any number."""
     warnings = (document.get("data") or {}).get("warnings") or ()
     return [str(warning["text"]) for warning in warnings]
+
+
+def notes_of(document: Fields) -> list[str]:
+    """Return what was looked for in the data and not found: no reason to doubt a number."""
+    return [str(note) for note in (document.get("data") or {}).get("notes") or ()]
 
 
 def rows_apart(claims: Sequence[Claim]) -> tuple[list[Claim], list[str]]:

@@ -115,7 +115,7 @@ def compare(
     >>> import polars as pl
     >>> pair = compare(pl.DataFrame(rows), resamples=200)["pairs"][0]
     >>> pair["verdict"], pair["winner"]  # both always say 90 %
-    ('only more accurate', 'large')
+    ('more accurate, alike', 'large')
     """
     asked = ReadingOptions(**table, graded=graded)
     streamed = (

@@ -33,6 +33,8 @@ def place(facts: Facts) -> str:
 
 
 def _certain(facts: Facts) -> str:
+    if facts["rests_on"]:
+        return "alike"
     at_least = facts["evidence"]["at_least"]
     if not at_least:
         return "no"
@@ -61,14 +63,17 @@ BETTER = rule(
 )
 
 
-def _only_accurate(facts: Facts) -> str:
+def _alike(facts: Facts) -> str:
     if facts["rests_on"] == "laws":
         return "laws"
     return "mixed" if facts["mixed"] > facts["margin"] else "errors"
 
 
 ONLY_MORE_ACCURATE = rule(
-    "compare.only_more_accurate", margin=COMPARISON_MARGIN, shown=_only_accurate, place=place
+    "compare.only_more_accurate", margin=COMPARISON_MARGIN, shown=_alike, place=place
+)
+MORE_ACCURATE_ALIKE = rule(
+    "compare.more_accurate_alike", margin=COMPARISON_MARGIN, shown=_alike, place=place
 )
 EQUIVALENT = rule("compare.equivalent", margin=COMPARISON_MARGIN, place=place)
 REVERSAL = rule("compare.reversal", margin=COMPARISON_MARGIN, place=place)
@@ -94,6 +99,7 @@ DEPENDS = rule(
 _RULES: dict[str, tuple[ClaimRule, Outcome]] = {
     "better": (BETTER, "shown"),
     "only more accurate": (ONLY_MORE_ACCURATE, "shown"),
+    "more accurate, alike": (MORE_ACCURATE_ALIKE, "shown"),
     "reversal": (REVERSAL, "shown"),
     "equivalent": (EQUIVALENT, "equivalent"),
     "depends": (DEPENDS, "depends"),
@@ -117,7 +123,7 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
     gaps = {name: footing["gap"] for name, footing in pair["evidence"]["footings"].items()}
     first = pair["winner"] == pair["a"]
     estimate = _estimate(gaps["raw"], turned=first)
-    if rule is ONLY_MORE_ACCURATE:
+    if rule in (ONLY_MORE_ACCURATE, MORE_ACCURATE_ALIKE):
         estimate = _estimate(pair["accuracy_gap"], turned=not first)
     own, other = ("a", "b") if first else ("b", "a")
     equal = [abs(gaps[name]["value"]) for name in ("os_weakest", "os_strongest", "sda")]
@@ -192,22 +198,38 @@ MORE_ACCURATE = rule(
 def _counted(facts: Facts) -> str:
     """Say how many pairs differ in accuracy alone, and how many orders turn round."""
     verdicts, parts = facts["verdicts"], []
-    if accurate := verdicts["only more accurate"]:
-        parts.append(f"in {accurate:,} one is only more accurate")
+    if accurate := verdicts["only more accurate"] + verdicts["more accurate, alike"]:
+        parts.append(f"in {accurate:,} one is more accurate, and both are calibrated alike")
     if reversals := verdicts["reversal"]:
         parts.append(f"in {reversals:,} the one that looks better is worse")
     pairs = count(sum(verdicts.values()), "pair")
     text = f"Of {pairs}, {' and '.join(parts)}." if parts else ""
     if 2 * facts["worse_than_constant"] > facts["models"]:
-        text += " Most of these say less than one constant confidence would."
+        text += " Most do worse than always stating one number."
     return text
+
+
+def _leads(facts: Facts) -> str:
+    if not facts["leaders"]:
+        return "worse"
+    return "none" if len(facts["first"]) == facts["placed"] else "shared"
+
+
+def _leaders(facts: Facts) -> str:
+    names = facts["leaders"] or facts["first"]
+    if len(names) > 3:
+        names = [*names[:3], f"{len(names) - 3} more"]
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else str(last)
 
 
 LEADS = rule(
     "compare.leads",
-    undecided=lambda facts: "none" if len(facts["first"]) == facts["placed"] else "shared",
+    shown=lambda facts: "best" if facts["leaders"] else "worse",
+    undecided=_leads,
     place=place,
     counted=_counted,
+    leaders=_leaders,
 )
 MISSING = rule("compare.missing_related", place=place)
 JUDGES = rule("compare.judges_better", place=place, more=_more)
@@ -268,12 +290,15 @@ def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iter
 def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
     entries = league["entries"]
     first = [row["model"] for row in entries if row["tier"] == 1]
+    worse = [row["model"] for row in entries if (row["score"]["high"] or 0.0) < 0]
     placed = sum(row["tier"] is not None for row in entries)
     if len(entries) < 3 or not first:
         return
     facts = {
         "winner": first[0],
         "first": first,
+        # A model that is shown to do worse than a constant leads nobody.
+        "leaders": [model for model in first if model not in worse],
         "models": len(entries),
         "placed": placed,
         # A model without a place may still be better calibrated than one that leads.

@@ -150,7 +150,7 @@ def carry_to_pair(pair: dict[str, Any], margin: float) -> None:
     against that of the errors as answered.
     """
     grading, word = pair.get("grading"), pair["verdict"]
-    quantity = {"only more accurate": "accuracy"}.get(word, "error")
+    quantity = "accuracy" if "more accurate" in word else "error"
     if grading is None or word in ("undecided", "depends"):
         return
     low, high = grading[quantity]["low"], grading[quantity]["high"]

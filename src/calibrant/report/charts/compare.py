@@ -24,6 +24,8 @@ _SIGNS = {
     "worse": ("−", "second", 1),
     "only more accurate": ("+", "equivalent", 1),
     "only less accurate": ("=", "equivalent", 1),
+    "more accurate, alike": ("+", "equivalent", 1),
+    "less accurate, alike": ("=", "equivalent", 1),
     "equivalent": ("≈", "equivalent", 1),
     "reversal": ("⇄", "plain", 1),
     "depends": ("±", "plain", 1),
@@ -66,9 +68,9 @@ def _league(leagues: Sequence[League], claims: Sequence[Claim]) -> chart.Chart:
     return chart.Chart(
         "answer",
         title,
-        "Signs: the verdict on each pair. ✓ row better than column, − worse, + only more accurate, "
-        "= only less, ≈ equivalent, ⇄ looks better and is worse, ± depends, ? undecided. Score: "
-        "skill, which also counts how well confidence separates; 0 if constant, 100 if perfect. A "
+        "Signs: the verdict on each pair. ✓ row better than column, − worse, + more accurate but "
+        "alike, = less accurate, ≈ equivalent, ⇄ looks better and is worse, ± depends, ? undecided. "
+        "Score: skill, which also counts how well confidence separates; 0 if constant, 100 if perfect. A "
         f"line parts tiers, which follow from 'better'.{last}",
         chart.Axis("score", words=in_points),
         chart.Names(names, ends=ends, numbered=True),
