@@ -33,6 +33,11 @@ class Year:
         self.due = [number // PER_DAY + int(late[number]) for number in range(len(rows))]
         self.policies = [folder / "policy-0.json"]
         self.events: list[tuple[int, str]] = []
+        self.day = 0
+
+    def _now(self) -> dt.datetime:
+        """Return the time that rows get: noon of the day that is played."""
+        return dt.datetime.combine(START + dt.timedelta(days=self.day), dt.time(12), dt.UTC)
 
     async def run(self, url: str) -> None:
         """Serve day by day; look at the labels every week; refit when the promise is broken."""
@@ -47,13 +52,14 @@ class Year:
         front = open_front(
             policy, endpoints={"m": url}, keys={}, price={}, per_token=False,
             ledger=self.folder / f"served-{number}.sqlite", token=TOKEN,
-            measured_by="perplexity", watch=self.labels,
+            measured_by="perplexity", watch=self.labels, clock=self._now,
         )  # fmt: skip
         address = await front.start()
         try:
             headers = {"Authorization": f"Bearer {TOKEN}"}
             async with aiohttp.ClientSession(headers=headers) as client:
                 while day < self.days:
+                    self.day = day
                     await asyncio.gather(
                         *(self._ask(client, address, n)
                           for n in range(day * PER_DAY, (day + 1) * PER_DAY))
@@ -63,7 +69,7 @@ class Year:
                         continue
                     self._label(first, day)
                     await front.watch.look()
-                    if front.engine.expired is None:
+                    if front.engine.standing.known.expired is None:
                         continue
                     if self.events[-1:] == [] or self.events[-1][1] != "broken":
                         self.events.append((day, "broken"))
@@ -76,7 +82,7 @@ class Year:
     async def _ask(self, client, address, number) -> None:
         row = self.rows[number]
         time = f"{START + dt.timedelta(days=number // PER_DAY)}T12:00:00Z"
-        known = {"question_id": row["question_id"], "category": row["category"], "time": time}
+        known = {"question_id": row["question_id"], "category": row["category"]}
         body = {"messages": [{"role": "user", "content": f"Question {row['question_id']}"}],
                 "calibrant": known, "temperature": 0}  # fmt: skip
         async with client.post(f"{address}/chat/completions", json=body) as reply:

@@ -57,7 +57,7 @@ def test_two_hundred_questions_cost_and_accuracy_as_promised(tmp_path):
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"Authorization": "Bearer wrong"}, 403),
+        ({"Authorization": "Bearer wrong"}, 401),
         ({"Host": "evil.example"}, 403),
         ({"Origin": "http://evil.example"}, 403),
     ],

@@ -1,15 +1,20 @@
 """`serve`: a policy in front of the models it chooses from."""
 
+import datetime as dt
 import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict, cast
 
-from calibrant.apps.serving.engine import Engine, Served, policy_id
-from calibrant.apps.serving.front import Front
-from calibrant.apps.serving.measure import AsInStudy, Measure, PassedOn, check_method
+from calibrant.apps.serving.confirmed import check_places
+from calibrant.apps.serving.engine import Engine, policy_id
+from calibrant.apps.serving.front import MOST_REQUESTS, Front
+from calibrant.apps.serving.in_study import AsInStudy
+from calibrant.apps.serving.measure import PATIENCE_S, Measure, PassedOn, check_method
+from calibrant.apps.serving.replies import Served
 from calibrant.apps.serving.watching import Watch
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.event_loop import OwnLoop
@@ -19,11 +24,19 @@ from calibrant.core.shared_options import source, written
 from calibrant.core.verb import Option, verb
 from calibrant.data.mend.recalibration_map import load_mend
 from calibrant.data.sources.provenance import document_head
+from calibrant.labels.watching.promise import PromiseWatch
 from calibrant.models.endpoints.embeddings import open_embedder
 from calibrant.models.ledger import Ledger
 from calibrant.report.typed import ServeResult
 from calibrant.trust import load_policy
 from calibrant.trust.deferral.answers import QuestionEmbedding
+from calibrant.trust.policies import MendedPolicy
+from calibrant.verbs.promised import Promise
+
+HORIZON, ALPHA = 365, 0.05
+"""Days over which a broken promise is told wrongly at most so often."""
+
+ALLOW_HOST = "CALIBRANT_ALLOW_HOST"
 
 
 @verb(
@@ -44,7 +57,11 @@ def serve(
     on_shift: Annotated[Literal["warn", "defer"], Option(metavar="warn|defer")] = "warn",
     price: Annotated[Mapping[str, float] | None, Option(metavar="small=1,..", kind="map")] = None,
     per_token: Annotated[bool, Option()] = False,
+    patience: Annotated[float, Option(metavar="SECONDS", above=0, max=86_400)] = PATIENCE_S,
+    most_requests: Annotated[int, Option(metavar="N", min=1, max=100_000)] = MOST_REQUESTS,
+    confirm: Annotated[str | None, Option(metavar="CODE")] = None,
     host: Annotated[str, Option(metavar="HOST")] = "127.0.0.1",
+    allow_host: Annotated[Sequence[str], Option(metavar="NAME", kind="several")] = (),
     port: Annotated[int, Option(metavar="N", min=0, max=65_535)] = 0,
     token_env: Annotated[str, Option(metavar="VAR")] = "CALIBRANT_TOKEN",
     ledger: Annotated[str | Path, written()] = "served.sqlite",
@@ -95,8 +112,8 @@ def serve(
     watch
         Labels of served answers as they arrive: a table, or the file of `label serve`.
 
-        With ``question_id`` and ``correct``, late and in any order. When they
-        show that the promise is broken, callers are told so.
+        With ``question_id``, ``answer`` and ``correct``, late and in any order. When they
+        show that the promise is broken, or cannot be read, callers are told so.
     on_shift
         Warn, or defer all, while questions differ from the labels or the promise is broken.
 
@@ -105,8 +122,22 @@ def serve(
         Price per call of each model.
     per_token
         Prices are per token of the answer.
+    patience
+        Seconds for which a caller waits for the models.
+
+        Models that think long take minutes.
+    most_requests
+        Requests that are answered at a time; more get 503.
+    confirm
+        Code of the hosts and variables that the policy names itself, as the message shows it.
+
+        Needed once per machine; `endpoint` and `key_env` need none.
     host
         Address to listen on.
+    allow_host
+        Name by which callers reach it, such as a service or a proxy; may be given several times.
+
+        Names in ``CALIBRANT_ALLOW_HOST``, separated by commas, count too.
     port
         Port; 0 takes a free one.
 
@@ -130,7 +161,8 @@ def serve(
         policy, endpoints=_pairs(endpoint, "endpoint"), keys=_pairs(key_env, "key_env"),
         price=price or {}, per_token=per_token, ledger=ledger, token=token, defer=defer,
         measured_by=measured_by, mend=mend, reuse=reuse, log_requests=log_requests,
-        watch=watch, on_shift=on_shift,
+        watch=watch, on_shift=on_shift, patience_s=patience, confirm=confirm,
+        most_requests=most_requests, names=(*allow_host, *_names(ALLOW_HOST)),
     )  # fmt: skip
 
     def started(address: str) -> None:
@@ -147,6 +179,10 @@ def serve(
     return ServeResult({**head, "results": [front.engine.totals()], "claims": []})
 
 
+def _names(variable: str) -> list[str]:
+    return [name.strip() for name in os.environ.get(variable, "").split(",") if name.strip()]
+
+
 def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
     pairs = {}
     for text in given:
@@ -157,9 +193,17 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
     return pairs
 
 
+class _How(TypedDict):
+    """How every model is asked."""
+
+    reuse: bool
+    patience_s: float
+
+
 def open_front(
     policy: str | Path, *, token: str, defer: str = "status", log_requests: bool = False,
-    watch: str | Path | None = None, on_shift: str = "warn", **how: Any,
+    watch: str | Path | None = None, on_shift: str = "warn", names: Sequence[str] = (),
+    most_requests: int = MOST_REQUESTS, **how: Any,
 ) -> Front:  # fmt: skip
     """Return the front of a saved policy, checked; the other options are those of `open_engine`."""
     endpoints, keys = dict(how.pop("endpoints")), dict(how.pop("keys"))
@@ -172,17 +216,38 @@ def open_front(
     address, variable = endpoints.pop(other, ""), keys.pop(other, None)
     engine = open_engine(policy, endpoints=endpoints, keys=keys, **how)
     if other is not None:
-        fallback = PassedOn(other, address, variable, engine.ledger)
+        wait = how.get("patience_s", PATIENCE_S)
+        fallback = PassedOn(other, address, variable, engine.ledger, patience_s=wait)
     engine.defer_shifted = on_shift == "defer"
-    labels = None if watch is None else Path(watch)
-    followed = Watch(engine, policy, load_policy(policy).check, labels)
-    return Front(engine, token, defer, fallback, log_requests, followed)
+    return Front(
+        engine, token, defer, fallback, log_requests, _watch(engine, policy, watch),
+        tuple(name.lower() for name in names), most_requests,
+    )  # fmt: skip
+
+
+def _watch(engine: Engine, policy: str | Path, labels: str | Path | None) -> Watch:
+    """Return what looks at traffic and labels, as far as the policy has something to look for."""
+    loaded = load_policy(policy)
+    # A map of `mend` has a test of its own; a policy without a profile has none.
+    guarded = loaded.profile is not None or isinstance(loaded, MendedPolicy)
+    promised: Callable[[], PromiseWatch] | None = None
+    if labels is not None:
+        promise = Promise(policy)
+        watch = partial(promise.watch, promise.key, HORIZON, ALPHA)
+        if watch() is None:
+            rule = "the policy promises no error, so labels cannot break it"
+            raise InputError(rule, source=str(policy), hint=Hint("leave out {watch}"))
+        promised = cast("Callable[[], PromiseWatch]", watch)
+    place = None if labels is None else Path(labels)
+    return Watch(engine, loaded.check if guarded else None, place, promised)
 
 
 def open_engine(
     policy: str | Path, *, endpoints: Mapping[str, str], keys: Mapping[str, str],
     price: Mapping[str, float], per_token: bool, ledger: str | Path,
     measured_by: str | None = None, mend: str | Path | None = None, reuse: bool = False,
+    patience_s: float = PATIENCE_S, confirm: str | None = None,
+    clock: Callable[[], dt.datetime] | None = None,
 ) -> Engine:  # fmt: skip
     """Return what asks and decides for a saved policy, or say why it cannot be served.
 
@@ -202,13 +267,15 @@ def open_engine(
     # Map and policy come from the same labels, so they know model and method by the same names.
     named = fitted_on.get("method")
     mends = {} if mend is None else {n: load_mend(mend, model=n, method=named) for n in models}
-    kept = Ledger(ledger)
+    if recipe["not_live"] is None:
+        check_places(recipe, models, endpoints, keys, confirm, source=str(policy))
+    kept, how = Ledger(ledger), _How(reuse=reuse, patience_s=patience_s)
     try:
         measures: dict[str, Measure] = {
             name: AsInStudy(recipe, name, endpoints.get(name), keys.get(name), kept,
-                            source=str(policy))
+                            source=str(policy), **how)
             if recipe["not_live"] is None
-            else PassedOn(name, endpoints[name], keys.get(name), kept, method=method, reuse=reuse)
+            else PassedOn(name, endpoints[name], keys.get(name), kept, method=method, **how)
             for name in models
         }  # fmt: skip
     except BaseException:
@@ -221,7 +288,9 @@ def open_engine(
     served = Served(policy_id(policy), method, _promise(loaded.promise), labelled_as,
                     loaded.ends_when, loaded.expires)  # fmt: skip
     rows = Path(ledger).with_suffix(".jsonl")
-    return Engine(loaded.route, measures, kept, rows, served, price, per_token, describe, mends)
+    engine = Engine(loaded.route, measures, kept, rows, served, price, per_token, describe, mends)
+    engine.clock = clock or engine.clock
+    return engine
 
 
 def _check_live(

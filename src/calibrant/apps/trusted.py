@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from calibrant.apps.serve import open_engine
-from calibrant.apps.serving.engine import Engine, Reply
+from calibrant.apps.serving.engine import Engine
+from calibrant.apps.serving.measure import PATIENCE_S
+from calibrant.apps.serving.replies import Reply
 from calibrant.apps.serving.shapes import Answer, asked_of
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.event_loop import OwnLoop
@@ -27,10 +29,10 @@ OPENAI_KEY = "OPENAI_API_KEY"
 class TrustedAnswer:
     """An answer, how probable it is that it is right, and whether the policy stands by it.
 
-    `decision` is ``answer``, ``defer`` (leave the question to somebody else) or ``degraded`` (a
-    stronger model was wanted and failed). `interval` is the 95 % interval of the probability, where
-    a map of `mend` was given. `promise` holds for ``answer`` alone. `cost` counts
-    calls, or what they cost where prices are given.
+    `decision` is ``answer``, ``defer`` (leave the question to somebody else: `text` is None) or
+    ``degraded`` (a stronger model was wanted and failed). `interval` is the 95 % interval of the
+    probability, where a map of `mend` was given. `promise` holds for ``answer`` alone. `cost`
+    counts calls, or what they cost where prices are given.
     """
 
     text: str | None
@@ -112,7 +114,7 @@ class Trusted:
         await self._engine.open()
         asked = asked_of({"messages": _turns(messages), "calibrant": known})
         reply = await self._engine.score(asked, answer)
-        return replace(_answer(reply), promise="none for an answer at hand")
+        return replace(_answer(reply), text=answer, promise="none for an answer at hand")
 
     async def complete(self, body: Mapping[str, object]) -> dict[str, object]:
         """Return a chat completion with the field ``calibrant``, or raise DeferredError."""
@@ -151,6 +153,9 @@ def trusted(
     measured_by: str | None = None,
     mend: str | Path | None = None,
     ledger: str | Path | None = None,
+    reuse: bool = False,
+    patience: float = PATIENCE_S,
+    confirm: str | None = None,
 ) -> Trusted:
     """Put a saved policy into a program: one line that asks, measures and decides.
 
@@ -172,6 +177,12 @@ def trusted(
         Map of `mend`: the probability and its interval are then what the confidence means.
     ledger
         File that keeps every call; a temporary one by default.
+    reuse
+        Answer equal questions from the ledger also at a temperature above 0.
+    patience
+        Seconds to wait for an answer.
+    confirm
+        Code of the hosts and variables that the policy names itself; see `serve`.
 
     Examples
     --------
@@ -201,6 +212,9 @@ def trusted(
             ledger=ledger,
             measured_by=measured_by,
             mend=mend,
+            reuse=reuse,
+            patience_s=patience,
+            confirm=confirm,
         )
         return Trusted(engine, places.pop_all())
 
@@ -208,7 +222,9 @@ def trusted(
 def _answer(reply: Reply) -> TrustedAnswer:
     why = reply.why if reply.degraded is None else reply.degraded
     same = ("probability", "interval", "decision", "promise", "model", "cost")
-    return TrustedAnswer(reply.answer, why=why, **{name: getattr(reply, name) for name in same})
+    # What is left to somebody else is not given, here as over HTTP.
+    text = None if reply.decision == "defer" else reply.answer
+    return TrustedAnswer(text, why=why, **{name: getattr(reply, name) for name in same})
 
 
 class _Chat:

@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import signal
+import socket
 import sys
+import time
 import traceback
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from calibrant.core.connections import BACKLOG, QUEUE, Connections
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.hints import Hint
 
@@ -28,6 +35,8 @@ COMMON_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_KEPT_S = 60.0
+"""Seconds for which a connection without a request is kept."""
 
 
 def said(status: int, text: str) -> web.Response:
@@ -38,14 +47,20 @@ def said(status: int, text: str) -> web.Response:
 async def until_stopped(
     start: Awaitable[str], stop: Callable[[], Awaitable[None]], started: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C ends the wait; what was served is told afterwards."""
+    """Serve until Ctrl-C or SIGTERM ends the wait; what was served is told afterwards."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    # In another thread, or on another system, whoever started the loop looks after signals.
+    with suppress(NotImplementedError, RuntimeError, ValueError):
+        loop.add_signal_handler(signal.SIGTERM, ended.set)
     try:
         started(await start)
-        await asyncio.Event().wait()
+        await ended.wait()
     except asyncio.CancelledError:
         pass
     finally:
         await stop()
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.remove_signal_handler(signal.SIGTERM)
 
 
 def announced(
@@ -67,6 +82,40 @@ def announced(
 
 def _nothing(_: web.Request) -> str | None:
     return None
+
+
+class _Site(web.SockSite):
+    """A place to listen at, where connections are counted."""
+
+    def __init__(self, runner: web.AppRunner, sock: socket.socket, open_: Connections) -> None:
+        super().__init__(runner, sock)
+        self._open = open_
+
+    async def start(self) -> None:
+        await web.BaseSite.start(self)
+        loop = asyncio.get_running_loop()
+        protocol = self._open.protocol(self._runner.server)  # type: ignore[arg-type]
+        self._server = await loop.create_server(protocol, sock=self._sock, backlog=BACKLOG)
+        self._sock.listen(QUEUE)
+
+
+_REPEATED_S = 10.0
+
+
+class _Quiet:
+    """Tells of connections that could not be taken once in a while, not once for each."""
+
+    def __init__(self, command: str) -> None:
+        self._command, self._told = command, -_REPEATED_S
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if "accept" not in str(context.get("message")):
+            loop.default_exception_handler(context)
+            return
+        if time.monotonic() - self._told > _REPEATED_S:
+            self._told = time.monotonic()
+            why = f"{context['message']}: {context.get('exception')}"
+            sys.stderr.write(f"{self._command}: connections are refused: {why}\n")
 
 
 @dataclass(slots=True)
@@ -93,7 +142,13 @@ class Loopback:
     drain_s
         Seconds that requests under way get when the server is stopped.
     public
-        Paths that need no token: what a supervisor asks to see whether it lives.
+        Paths that need no token and may be asked by any name: what a supervisor asks to see
+        whether it lives.
+    names
+        Names beside loopback by which this server may be called, with any port, as behind a proxy
+        or a service; None takes loopback with its own port alone.
+    gone
+        Whether work for a caller that goes away is cancelled.
     """
 
     token: str
@@ -105,8 +160,11 @@ class Loopback:
     error_status: int = 400
     drain_s: float = 0.5
     public: tuple[str, ...] = ()
+    names: tuple[str, ...] | None = None
+    gone: bool = False
     hosts: frozenset[str] = frozenset()
     runner: web.AppRunner | None = None
+    connections: Connections = field(default_factory=Connections)
 
     def app(self, *, most_body: int) -> web.Application:
         """Return an application without routes, behind the checks."""
@@ -116,17 +174,24 @@ class Loopback:
         self, app: web.Application, ports: Sequence[int] = (0,), *, host: str = LOOPBACK
     ) -> int:
         """Listen on the first port that is free, and return it; 0 stands for any."""
-        self.runner = web.AppRunner(app, access_log=None, shutdown_timeout=self.drain_s)
+        self.runner = web.AppRunner(
+            app,
+            access_log=None,
+            shutdown_timeout=self.drain_s,
+            handler_cancellation=self.gone,
+            keepalive_timeout=_KEPT_S,
+        )
         await self.runner.setup()
         for port in ports:
             try:
-                await web.TCPSite(self.runner, host, port, reuse_address=True).start()
+                await _Site(self.runner, _bound(host, port), self.connections).start()
                 break
             except OSError as error:
                 if port == ports[-1]:
                     await self.stop()
                     rule = f"port {port} cannot be used ({error.strerror})"
                     raise InputError(rule, hint=Hint("choose another {port}")) from None
+        asyncio.get_running_loop().set_exception_handler(_Quiet(self.command))
         bound_port: int = self.runner.addresses[0][1]
         self.hosts = frozenset(f"{name}:{bound_port}" for name in (host, LOOPBACK, "localhost"))
         return bound_port
@@ -145,16 +210,29 @@ class Loopback:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        response = await self._answer(request, handler)
-        response.headers.update({**COMMON_HEADERS, **self.headers})
+        self.connections.begin(request.protocol)
+        try:
+            response = await self._answer(request, handler)
+        finally:
+            self.connections.end(request.protocol)
+        if not response.prepared:
+            response.headers.update({**COMMON_HEADERS, **self.headers})
         return response
 
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         refusal = self.refusal(request)
         if refusal is not None:
             return self.say(403, refusal)
+        if self.cookie is None and request.path not in self.public and not self._known(request):
+            words = "The token is missing or wrong: send 'Authorization: Bearer TOKEN'."
+            refused = self.say(401, words)
+            refused.headers["WWW-Authenticate"] = "Bearer"
+            return refused
         try:
             return await handler(request)
+        except web.HTTPRequestEntityTooLarge:
+            most = f"{request.client_max_size / 1024**2:g} MB"
+            return self.say(413, f"The request is too large: at most {most} are read.")
         except web.HTTPException as error:
             return error if error.status < 400 else self.say(error.status, error.reason)
         except CalibrantError as error:
@@ -166,25 +244,58 @@ class Loopback:
 
     def refusal(self, request: web.Request) -> str | None:
         """Return why a request is turned away: another host, another page, no token."""
-        if request.host not in self.hosts:
+        if request.path in self.public:
+            return None
+        if not self._is_here(request.host):
             return "This address is not served here."
         origin = request.headers.get("Origin")
-        if origin is not None and origin.removeprefix("http://") not in self.hosts:
+        if origin is not None and not self._is_own(origin, request.host):
             return "Another page may not ask here."
         if request.headers.get("Sec-Fetch-Site") == "cross-site" and request.path != "/":
             return "Another page may not ask here."
-        if request.path in self.public:
-            return None
-        if not hmac.compare_digest(_bytes(self._given(request)), _bytes(self.token)):
-            if self.cookie is None:
-                return "The token is missing or wrong: send 'Authorization: Bearer TOKEN'."
+        if self.cookie is not None and not self._known(request):
             return f"Open the whole address that `{self.command}` printed."
         return self.also(request)
 
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Return whether a page comes from here; behind a proxy it names the proxy, as `host`."""
+        if self.names is None:
+            return origin.removeprefix("http://") in self.hosts
+        return urlsplit(origin).netloc in {host, *self.hosts}
+
+    def _is_here(self, host: str) -> bool:
+        if host in self.hosts or self.names is None:
+            return host in self.hosts
+        try:
+            name = urlsplit(f"//{host}").hostname
+        except ValueError:
+            return False
+        here = {urlsplit(f"//{known}").hostname for known in self.hosts}
+        return name is not None and (name in here or name in self.names)
+
+    def _known(self, request: web.Request) -> bool:
+        return hmac.compare_digest(_bytes(self._given(request)), _bytes(self.token))
+
     def _given(self, request: web.Request) -> str:
         if self.cookie is None:
-            return request.headers.get("Authorization", "").removeprefix("Bearer ")
+            scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+            return token.strip() if scheme.lower() == "bearer" else ""
         return request.query.get("token") or request.cookies.get(self.cookie) or ""
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Return a socket at an address, of whichever family the address is."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = found[0]
+    bound = socket.socket(family, kind, protocol)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setblocking(False)
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 def _bytes(text: str) -> bytes:

@@ -5,10 +5,11 @@ label back is a new row, so that everything that ever happened can be read again
 """
 
 import math
+import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ _SINCE = {
 }
 
 
+_PRIVATE = 0o600
 _ASSIGN = "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, ?)"
 
 
@@ -64,6 +66,10 @@ class LabelStore:
         if not size and not create:
             raise InputError("there are no labels yet", source=str(path))
         refuse_foreign_database(self.path, "waves", "store of labels")
+        if self._is_new:
+            # Its journal gets the rights of the file: the token of a page will lie in both.
+            with suppress(OSError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
         try:
             self._db = sqlite3.connect(self.path, timeout=30.0, isolation_level=None)
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -107,6 +113,12 @@ class LabelStore:
                 self.close()
                 self.path.unlink(missing_ok=True)
             raise
+
+    def keep_private(self) -> None:
+        """Take the file and its journal away from everybody else on this machine."""
+        for ending in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                self.path.with_name(self.path.name + ending).chmod(_PRIVATE)
 
     def close(self) -> None:
         """Close the file."""

@@ -6,7 +6,7 @@ import pytest
 
 from calibrant.core.errors import InputError
 from calibrant.models.ledger import Ledger
-from calibrant.models.ledger.repair import ledger_error, repair_ledger
+from calibrant.models.ledger.repair import backup_path, ledger_error, repair_ledger
 from clients.sessions import Session, questions, texts
 from support import break_page
 
@@ -93,8 +93,11 @@ def test_broken_pages_are_told_in_one_message_and_the_rest_is_saved(server, boug
     assert server.calls == [], "nothing is bought twice"
 
 
-def test_a_broken_page_of_answers_loses_only_its_own_draws(server, bought):
+@pytest.mark.parametrize("backup", [True, False])
+def test_a_broken_page_of_answers_loses_only_draws_that_no_backup_has(server, bought, backup):
     path, said = bought
+    if not backup:
+        backup_path(path).unlink()
     db = sqlite3.connect(path)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     pages = [
@@ -111,7 +114,7 @@ def test_a_broken_page_of_answers_loses_only_its_own_draws(server, bought):
     raw[(pages[1] - 1) * size : pages[1] * size] = b"\xaa" * size
     path.write_bytes(raw)
     found = repair_ledger(path)
-    assert 0 < found.lost < 60
+    assert found.lost == 0 if backup else 0 < found.lost < 60
     assert found.draws + found.lost == 60
     outcomes, _ = run(server, path)
     assert texts(outcomes) == said

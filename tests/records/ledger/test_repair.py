@@ -1,4 +1,4 @@
-"""A ledger damaged in thirty ways: what can be read is saved, what is lost is told."""
+"""A ledger damaged in thirty ways: the backup takes its place, and what is lost is told."""
 
 import random
 import shutil
@@ -8,7 +8,8 @@ import pytest
 
 from calibrant.core.errors import InputError
 from calibrant.models.ledger import DrawRow, Ledger, LedgerKey
-from calibrant.models.ledger.repair import repair_ledger
+from calibrant.models.ledger.repair import back_up, backup_path, repair_ledger
+from calibrant.models.ledger.store import BACKUP_EVERY_S
 from calibrant.models.protocol import Completion, Usage
 from calibrant.models.replies.codec import encode_completion
 from ledgers import start_attempt
@@ -28,20 +29,24 @@ def key(number):
     return LedgerKey("http://127.0.0.1/v1", "m", "answer", b'{"question": %d}' % number)
 
 
+def write_requests(ledger, numbers):
+    for number in numbers:
+        with ledger.writing():
+            (request,) = ledger.register([key(number)])
+            attempt = start_attempt(ledger, request, first_draw=0, n=DRAWS)
+            rows = [
+                DrawRow(request, draw, attempt, payload(number, draw), "m", 20, 10, 0.01)
+                for draw in range(DRAWS)
+            ]
+            ledger.keep_all([(attempt, rows)])
+
+
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    """A ledger of 280 draws, all of it in the one file."""
+    """A ledger of 280 draws, all of it in the one file, with its backup beside it."""
     path = tmp_path_factory.mktemp("sound") / "ledger.sqlite"
     with Ledger(path) as ledger:
-        for number in range(REQUESTS):
-            with ledger.writing():
-                (request,) = ledger.register([key(number)])
-                attempt = start_attempt(ledger, request, first_draw=0, n=DRAWS)
-                rows = [
-                    DrawRow(request, draw, attempt, payload(number, draw), "m", 20, 10, 0.01)
-                    for draw in range(DRAWS)
-                ]
-                ledger.keep_all([(attempt, rows)])
+        write_requests(ledger, range(REQUESTS))
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         roots = dict(db.execute("SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0"))
@@ -139,47 +144,118 @@ DAMAGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DAMAGES)
-def test_what_can_be_read_is_saved_and_losses_are_told(sound, tmp_path, name):
+def damaged(sound, folder, name, backup):
+    """A copy of the ledger with this damage, and with what is given as its backup."""
     source, roots = sound
-    path = tmp_path / "ledger.sqlite"
-    shutil.copy(source, path)
-    raw = bytearray(path.read_bytes())
+    path = folder / "ledger.sqlite"
+    raw = bytearray(source.read_bytes())
     DAMAGES[name](raw, roots)
     path.write_bytes(raw)
+    if backup is not None:
+        shutil.copy(backup, backup_path(path))
+    return path, raw
 
+
+def saved_draws(path, *, may_differ=False):
+    """How many draws a ledger holds; each has the payload that was written."""
+    saved = 0
+    with Ledger(path, read_only=True) as ledger:
+        for number, id_ in enumerate(ledger.find([key(number) for number in range(REQUESTS)])):
+            for stored in [] if id_ is None else ledger.draws([id_], below=DRAWS):
+                saved += 1
+                assert may_differ or stored.payload == payload(number, stored.draw)
+    return saved
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_with_the_backup_of_a_run_that_ended_nothing_is_lost(sound, tmp_path, name):
+    path, raw = damaged(sound, tmp_path, name, backup_path(sound[0]))
     found = repair_ledger(path)
-
     if found.backup is None:
         assert found.problems == [], "nothing was wrong, and nothing was changed"
         assert path.read_bytes() == raw
     else:
         assert found.backup.read_bytes() == raw, "a copy of the damaged file is kept"
-    assert found.draws + found.lost == TOTAL
+        assert found.saved_at is not None
+    assert found.draws == TOTAL
+    # Bits that flip in the numbers of a draw name one that never was.
+    assert found.lost == 0 or "bits" in name
+    assert saved_draws(path, may_differ=found.backup is None) == TOTAL
+    again = repair_ledger(path)
+    assert (again.problems, again.draws, again.lost) == ([], TOTAL, 0)
+
+
+@pytest.fixture(scope="module")
+def older(sound, tmp_path_factory):
+    """The backup as it was when half of the draws were there."""
+    path = tmp_path_factory.mktemp("older") / "ledger.sqlite"
+    with Ledger(path) as ledger:
+        write_requests(ledger, range(REQUESTS // 2))
+    return backup_path(path)
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_an_older_backup_is_filled_up_from_what_can_be_read(sound, older, tmp_path, name):
+    path, _ = damaged(sound, tmp_path, name, older)
+    found = repair_ledger(path)
     assert found.draws >= TOTAL // 2
-    if name in list(DAMAGES)[:11]:
-        assert found.lost == 0, "no answer stands on the first page"
-    kept = 0
-    with Ledger(path, read_only=True) as ledger:
-        keys = [key(number) for number in range(REQUESTS)]
-        for number, id_ in enumerate(ledger.find(keys)):
-            for stored in [] if id_ is None else ledger.draws([id_], below=DRAWS):
-                kept += 1
-                if "bits" not in name:
-                    assert stored.payload == payload(number, stored.draw)
-    assert kept == found.draws
+    assert saved_draws(path, may_differ="bits" in name) == found.draws
+    if found.draws + found.lost < TOTAL:
+        assert found.unread, "what cannot be counted is told"
+    else:
+        assert found.draws + found.lost == TOTAL or "bits" in name
     again = repair_ledger(path)
     assert (again.problems, again.draws, again.lost) == ([], found.draws, 0)
 
 
-def test_only_the_header_is_damaged_and_nothing_is_lost(sound, tmp_path):
-    path = tmp_path / "ledger.sqlite"
-    path.write_bytes(bytes(100) + sound[0].read_bytes()[100:])
+def test_without_a_backup_one_page_of_noise_costs_few_draws(sound, tmp_path):
+    path, _ = damaged(sound, tmp_path, "one page of noise", None)
     found = repair_ledger(path)
-    assert (found.draws, found.lost) == (TOTAL, 0)
+    assert found.saved_at is None
+    assert found.draws + found.lost == TOTAL
+    assert found.draws >= TOTAL * 0.9
+    assert saved_draws(path) == found.draws
 
 
-def test_what_only_the_journal_holds_is_saved_too(sound, tmp_path):
+def test_a_damaged_ledger_does_not_replace_its_backup(sound, tmp_path):
+    path, _ = damaged(sound, tmp_path, "the root of draws", backup_path(sound[0]))
+    before = backup_path(path).read_bytes()
+    with pytest.raises(sqlite3.DatabaseError):
+        back_up(path)
+    assert backup_path(path).read_bytes() == before
+    assert [item.name for item in tmp_path.glob("ledger.backup*")] == ["ledger.backup.sqlite"]
+
+
+def test_a_backup_is_made_when_a_run_ends_and_every_ten_minutes(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with Ledger(path) as ledger:
+        write_requests(ledger, range(3))
+        ledger.checkpoint()
+        assert not backup_path(path).exists()
+        ledger._backed_up_at -= BACKUP_EVERY_S
+        ledger.checkpoint()
+        assert saved_draws(backup_path(path)) == 3 * DRAWS
+        ledger.checkpoint()
+        write_requests(ledger, range(3, 5))
+    assert saved_draws(backup_path(path)) == 5 * DRAWS
+    ended = backup_path(path).stat().st_mtime_ns
+    with Ledger(path) as ledger:
+        ledger.totals()
+    assert backup_path(path).stat().st_mtime_ns == ended, "nothing new, nothing copied"
+
+
+def test_a_backup_that_cannot_be_written_is_told_and_the_ledger_is_whole(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    backup_path(path).mkdir()
+    ledger = Ledger(path)
+    write_requests(ledger, [0])
+    with pytest.warns(UserWarning, match="no new backup"):
+        ledger.close()
+    assert saved_draws(path) == DRAWS
+
+
+@pytest.mark.parametrize("name", ["one page of noise", "the last page is gone", "a bit of byte 0"])
+def test_what_only_the_journal_holds_is_saved_where_the_file_can_be_opened(sound, tmp_path, name):
     path = tmp_path / "ledger.sqlite"
     shutil.copy(sound[0], path)
     with Ledger(path) as ledger:
@@ -192,10 +268,15 @@ def test_what_only_the_journal_holds_is_saved_too(sound, tmp_path):
             shutil.copy(f"{path}{ending}", tmp_path / f"other.sqlite{ending}")
     other = tmp_path / "other.sqlite"
     raw = bytearray(other.read_bytes())
-    raw[0] ^= 1
+    DAMAGES[name](raw, sound[1])
     other.write_bytes(raw)
+    shutil.copy(backup_path(sound[0]), backup_path(other))
     found = repair_ledger(other)
-    assert (found.draws, found.lost) == (TOTAL + 1, 0)
+    if name == "a bit of byte 0":
+        assert found.draws == TOTAL
+        assert "draws" in found.unread, "what came after the backup is gone, and that is told"
+    else:
+        assert (found.draws, found.lost) == (TOTAL + 1, 0)
 
 
 @pytest.mark.parametrize("raw", [b"", b"x" * 5000, bytes(20_000)], ids=["empty", "text", "zeros"])

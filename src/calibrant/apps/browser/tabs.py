@@ -14,7 +14,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.method_words import method_words
 from calibrant.core.verb import COMPUTE, Parameter, declaration
-from calibrant.data.guesses import usual_columns
+from calibrant.data.reading.names import name_roles
 from calibrant.data.sources.rows import RowQuery
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.entries import EstimateEntry
@@ -289,7 +289,7 @@ def reading_of(data: AppData) -> list[dict[str, object]]:
     names = data.columns()
     if not names:
         return []
-    likely = usual_columns("confidence", names)
+    likely = [name for name in names if name_roles(name).stated >= 2]
     every = [(",".join(likely), f"all {len(likely)}: {', '.join(likely)}")] * (len(likely) > 1)
     offered = {"scale": [("fraction", "0 to 1"), ("percent", "0 to 100")]}
     return [

@@ -3,6 +3,7 @@
 import asyncio
 import datetime as dt
 import hashlib
+import secrets
 import sys
 import time
 from collections import Counter, deque
@@ -11,10 +12,14 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
-import orjson
-from msgspec import Struct
+from msgspec.structs import replace
 
+from calibrant.apps.serving.breaker import Breaker
 from calibrant.apps.serving.measure import NOTHING, Asked, Measure, Measured, UpstreamError
+from calibrant.apps.serving.replies import UNPROMISED, Reply, Served
+from calibrant.apps.serving.rows import CALLER, RowFile, check_fields, row_of
+from calibrant.apps.serving.standing import Standing
+from calibrant.core.errors import StorageError
 from calibrant.data.mend.recalibration_map import RecalibrationMap
 from calibrant.models.dispatch.commit import GroupCommit
 from calibrant.models.ledger import Ledger
@@ -22,100 +27,22 @@ from calibrant.trust.policy_file import Cell, Row, Said, Step
 
 RECENT = 200
 """Questions of late that are held against the labelled ones."""
-FAILURES = 5
-"""Failures in a row after which a model is left alone for a while."""
-LEFT_ALONE_S = 20.0
-LONGEST_S = 300.0
+NO_ROOM_S = 5.0
+"""Seconds for which nothing is bought after an answer that could not be kept."""
 # Names under which tables hold the number of tokens of an answer.
 _TOKENS = ("token_length", "completion_tokens", "tokens", "n_tokens", "length", "len")
 
 
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
 @dataclass
-class Breaker:
-    """Leaves an endpoint alone that fails again and again; one call then finds out if it is back.
+class Flight:
+    """A question on its way to a model, and how many wait for what comes back."""
 
-    Examples
-    --------
-    >>> breaker = Breaker()
-    >>> for _ in range(5):
-    ...     breaker.failed(now=0.0)
-    >>> breaker.closed_for(now=1.0), breaker.closed_for(now=21.0)
-    (19.0, 0.0)
-    """
-
-    failures: int = 0
-    until: float = 0.0
-    pause_s: float = LEFT_ALONE_S
-
-    def closed_for(self, now: float) -> float:
-        """Return the seconds for which nothing is sent."""
-        return max(0.0, self.until - now)
-
-    def failed(self, now: float) -> None:
-        """Note a failure."""
-        self.failures += 1
-        if self.failures >= FAILURES:
-            self.until = now + self.pause_s
-            self.pause_s = min(LONGEST_S, 2 * self.pause_s)
-
-    def answered(self) -> None:
-        """Note that it is back."""
-        self.failures, self.until, self.pause_s = 0, 0.0, LEFT_ALONE_S
-
-
-class Served(Struct, frozen=True):
-    """A policy as it is served: its name, its method, what it promises and how long.
-
-    `labelled_as` is the name of the method among its labels. After `expires` nothing is promised
-    any more.
-    """
-
-    id: str
-    method: str
-    promise: str
-    labelled_as: str = "confidence"
-    ends_when: str | None = None
-    expires: dt.date | None = None
-
-    @property
-    def days_left(self) -> int | None:
-        """Days for which the promise holds; None where it names no end."""
-        if self.expires is None:
-            return None
-        return max(0, (self.expires - dt.datetime.now(dt.UTC).date()).days)
-
-
-class Reply(Struct, frozen=True, kw_only=True):
-    """What became of a question: what its caller is told, then what that rests on.
-
-    `decision` is ``answer``, ``defer`` or ``degraded``: a stronger model was wanted and failed, and
-    the answer at hand is given without the promise.
-    """
-
-    decision: str
-    answered_by: str | None
-    asked: tuple[str, ...]
-    probability: float | None
-    interval: tuple[float, float] | None
-    confidence: float | None
-    why: str
-    risk: float | None
-    cost: float
-    policy: str
-    method: str
-    promise: str
-    days_left: int | None
-    ends_when: str | None
-    shift: str | None
-    degraded: str | None
-    answer: str | None
-    model: str | None
-    response: Mapping[str, object] | None
-
-    @property
-    def said(self) -> dict[str, object]:
-        """What a caller is told about an answer, beside the answer."""
-        return {name: getattr(self, name) for name in self.__struct_fields__[:-3]}
+    task: asyncio.Task[Measured]
+    waiting: int = 0
 
 
 @dataclass
@@ -141,7 +68,9 @@ class Engine:
     mends
         What a confidence means, by model; the probability and interval told are then the map's.
     defer_shifted
-        Whether questions are left to somebody else while a shift or a broken promise is known.
+        Whether questions are left to somebody else while something is known against the promise.
+    clock
+        The time that is written into rows.
     """
 
     decide: Callable[[Row, Mapping[str, Said]], Step]
@@ -154,23 +83,25 @@ class Engine:
     describe: Callable[[Row], Row] | None = None
     mends: Mapping[str, RecalibrationMap] = field(default_factory=dict)
     defer_shifted: bool = False
-    shift: str | None = None
-    """What about the questions of late is not as it was certified."""
-    expired: str | None = None
-    """Why the promise does not hold any more."""
+    clock: Callable[[], dt.datetime] = _now
     counts: Counter[str] = field(default_factory=Counter)
     answered_by: Counter[str] = field(default_factory=Counter)
     cost: float = 0.0
-    seconds: float = 0.0
     first_words: float = 0.0
     """Seconds until the first words of streams, all together."""
     recent: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=RECENT))
     breakers: dict[str, Breaker] = field(default_factory=dict)
-    _flights: dict[tuple[str, bytes], asyncio.Task[Measured]] = field(default_factory=dict)
+    standing: Standing = field(init=False)
+    kept: RowFile = field(init=False)
+    _flights: dict[tuple[str, bytes], Flight] = field(default_factory=dict)
     _commit: GroupCommit | None = None
+    _lost: int = 0
+    _no_room_until: float = 0.0
 
     def __post_init__(self) -> None:
         self.breakers = {name: Breaker() for name in self.measures}
+        self.standing = Standing(self.rows.with_suffix(".state.json"), self.policy.id)
+        self.kept = RowFile(self.rows)
 
     async def open(self) -> None:
         """Begin: one way into the ledger serves all requests."""
@@ -179,21 +110,23 @@ class Engine:
 
     async def close(self) -> None:
         """End: connections and ledger are closed."""
-        for flight in list(self._flights.values()):
-            flight.cancel()
-        await asyncio.gather(*self._flights.values(), return_exceptions=True)
+        tasks = [flight.task for flight in self._flights.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for measure in self.measures.values():
             await measure.close()
         if self._commit is not None:
             await self._commit.leave()
         self.ledger.close()
+        if not self.kept.catch_up():
+            sys.stderr.write(f"calibrant serve: {self.kept.waiting} rows could not be written\n")
 
     async def ask(self, asked: Asked) -> Reply:
         """Ask models until the policy is content, and keep what became of the question."""
         started = time.perf_counter()
-        question: Row = {"text": asked.text, **asked.known}
-        if self.describe is not None:
-            question = self.describe(question)
+        self._require_room()
+        question = self._question(asked)
         measured: dict[str, Measured] = {}
         cost, failure = 0.0, None
         step = self.decide(question, {})
@@ -209,18 +142,41 @@ class Engine:
             cost += paid
             step = self.decide(question, {name: _row(one) for name, one in measured.items()})
         reply = self._reply(step, measured, cost, failure)
-        self._keep(asked, reply, time.perf_counter() - started)
+        reply = self._keep(asked, reply, time.perf_counter() - started)
         _note_in_span(reply)
         return reply
+
+    @property
+    def no_room(self) -> str | None:
+        """Why nothing can be written down at the moment."""
+        lost = sum(measure.unrecorded for measure in self.measures.values())
+        if lost > self._lost:
+            self._lost, self._no_room_until = lost, time.monotonic() + NO_ROOM_S
+        if time.monotonic() < self._no_room_until:
+            return "an answer could not be written into the ledger"
+        return None if self.kept.catch_up() else self.kept.problem
+
+    def _require_room(self) -> None:
+        """Buy nothing that could not be written down."""
+        if (why := self.no_room) is not None:
+            raise StorageError(f"answers cannot be written down: {why}")
+
+    def _question(self, asked: Asked) -> Row:
+        """Return what a policy may know of a question: callers name its features, nothing else."""
+        check_fields(asked.known)
+        named = {f"{CALLER}{name}": value for name, value in asked.known.items()}
+        question: Row = {**asked.known, **named, "text": asked.text}
+        return question if self.describe is None else self.describe(question)
 
     async def score(self, asked: Asked, answer: str) -> Reply:
         """Say how probable it is that an answer at hand is right; it is neither kept nor given."""
         model, measure = next(iter(self.measures.items()))
         measured = await measure.score(asked, answer)
-        step = self.decide({"text": asked.text, **asked.known}, {model: _row(measured)})
+        step = self.decide(self._question(asked), {model: _row(measured)})
         paid = self._price(model, measured)
         self.cost += paid
-        return self._reply(step, {model: measured}, paid, None)
+        # The answer is the caller's own: all of the reason may be told.
+        return replace(self._reply(step, {model: measured}, paid, None), why=measured.why)
 
     async def _measured(self, model: str, asked: Asked) -> tuple[Measured, float]:
         """Ask one model; who asks the same at the same time shares the answer and its cost."""
@@ -230,19 +186,29 @@ class Engine:
             raise UpstreamError(f"{model} has failed and is tried again in {rest:.0f} s", 503, rest)
         measure = self.measures[model]
         key = (model, measure.key(asked))
-        flight = self._flights.get(key)
-        first = flight is None
+        flight, first = self._flights.get(key), False
         if flight is None:
-            flight = self._flights[key] = asyncio.create_task(measure.measure(asked))
-            flight.add_done_callback(lambda _: self._flights.pop(key, None))
+            first, task = True, asyncio.create_task(measure.measure(asked))
+            flight = self._flights[key] = Flight(task)
+            task.add_done_callback(lambda _: self._flights.pop(key, None))
+        flight.waiting += 1
         try:
-            measured = await asyncio.shield(flight)
+            measured = await asyncio.shield(flight.task)
         except UpstreamError as error:
             # What the caller asked wrongly is no failure of the endpoint.
             if first and (error.status is None or error.status >= 429):
                 breaker.failed(time.monotonic())
             raise
+        except asyncio.CancelledError:
+            if flight.waiting == 1:
+                # The last who waited has gone away.
+                self._flights.pop(key, None)
+                flight.task.cancel()
+            raise
+        finally:
+            flight.waiting -= 1
         breaker.answered()
+        self.standing.see(model, measured.answered_by, measured.fingerprint)
         if not first:
             return measured, 0.0
         self.counts["calls"] += measured.new_calls
@@ -257,8 +223,10 @@ class Engine:
     ) -> Reply:
         model = step.model if step.action == "answer" else next(reversed(measured), None)
         at_hand = NOTHING if model is None else measured[model]
-        troubled = self.defer_shifted and (self.shift or self.expired)
-        decision = "answer" if step.action == "answer" and not troubled else "defer"
+        against = self.standing.against or at_hand.cut or self.ended
+        decision = "answer" if step.action == "answer" else "defer"
+        if against is not None and self.defer_shifted:
+            decision = "defer"
         if failure is not None:
             decision = "degraded"
         probability, interval = at_hand.confidence, None
@@ -266,64 +234,60 @@ class Engine:
         if mend is not None and probability is not None:
             interval, probability = mend.interval(probability), mend.probability(probability)
         return Reply(
+            id=secrets.token_hex(8),
             decision=decision,
             answered_by=model if decision != "defer" else None,
             asked=tuple(measured),
             probability=probability,
             interval=interval,
             confidence=at_hand.confidence,
-            why=at_hand.why,
+            why=at_hand.how_sure if decision == "defer" else at_hand.why,
             risk=step.risk,
             cost=cost,
             policy=self.policy.id,
             method=self.policy.method,
-            promise=self._promise_for(decision),
+            promise=self._promise_for(decision, against),
             days_left=self.policy.days_left,
             ends_when=self.policy.ends_when,
-            shift=self.shift,
+            shift=" ".join(filter(None, (self.standing.shift, at_hand.cut))) or None,
             degraded=failure,
             answer=at_hand.answer,
             model=model,
             response=at_hand.response,
         )
 
-    def _promise_for(self, decision: str) -> str:
+    @property
+    def ended(self) -> str | None:
+        """Why the promise is over by the calendar."""
+        return f"it ended on {self.policy.expires}" if self.policy.days_left == 0 else None
+
+    def _promise_for(self, decision: str, against: str | None) -> str:
         """Return what is promised of this very answer."""
         if decision != "answer":
-            return "none for this answer"
-        if self.expired is not None:
-            return f"none: {self.expired}"
-        if self.policy.days_left == 0:
-            return f"none: it ended on {self.policy.expires}"
+            return UNPROMISED
+        if against is not None:
+            return f"none: {against}"
         return self.policy.promise
 
-    def _keep(self, asked: Asked, reply: Reply, seconds: float) -> None:
+    def _keep(self, asked: Asked, reply: Reply, seconds: float) -> Reply:
+        """Count a question and write its row; an answer without one is given without a promise."""
         self.counts["questions"] += 1
         self.counts[reply.decision] += 1
+        self.counts["unpromised"] += reply.promise != self.policy.promise
         self.answered_by[reply.answered_by or "nobody"] += 1
         self.cost += reply.cost
-        self.seconds += seconds
-        row: dict[str, object] = {
-            "question_id": asked.question_id,
-            "question": asked.text,
-            **{k: v for k, v in asked.known.items() if isinstance(v, str | int | float)},
-            "model": reply.model,
-            "method": self.policy.labelled_as,
-            "answer": reply.answer,
-            "confidence": reply.confidence,
-            "probability": reply.probability,
-            "decision": reply.decision,
-            "policy": reply.policy,
-            "cost": reply.cost,
-            "seconds": seconds,
-            "promised": not reply.promise.startswith("none"),
-            "shift": reply.shift,
-            # A replay of recorded traffic says itself when a question was asked.
-            "time": asked.known.get("time") or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        }
-        self.recent.append(row)
-        with self.rows.open("ab") as file:
-            file.write(orjson.dumps(row, default=str) + b"\n")
+        row = row_of(
+            reply, asked.question_id, asked.text, asked.known,
+            time=self.clock().strftime("%Y-%m-%dT%H:%M:%SZ"), seconds=seconds,
+            method=self.policy.labelled_as,
+        )  # fmt: skip
+        features = {k: v for k, v in asked.known.items() if isinstance(v, str | int | float)}
+        self.recent.append({**features, **row})
+        if self.kept.write(row):
+            return reply
+        self.counts["unrecorded"] += 1
+        promise = UNPROMISED if reply.decision != "answer" else "none: it could not be recorded"
+        return replace(reply, promise=promise)
 
     def totals(self) -> dict[str, object]:
         """Return questions, decisions and cost since the start."""
@@ -334,8 +298,9 @@ class Engine:
             "deferred": self.counts["defer"],
             "degraded": self.counts["degraded"],
             "failures": self.counts["failures"],
-            "shift": self.shift,
-            "expired": self.expired,
+            "shift": self.standing.shift,
+            "expired": self.standing.known.expired,
+            "unrecorded": self.counts["unrecorded"],
         }
 
 

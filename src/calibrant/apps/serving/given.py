@@ -2,17 +2,12 @@
 
 from collections.abc import Sequence
 
-import polars as pl
-
 from calibrant.answers.semantics import cluster_answers
 from calibrant.core.errors import InputError
-from calibrant.models import Dispatcher
 from calibrant.models.asks import Ask, LedgeredDraw, Outcome
-from calibrant.models.protocol import Client, Completion, Request, Usage
-from calibrant.models.study.config import StudyConfig
-from calibrant.models.study.plan import Asker, Extract, PlannedQuestion, Tag, Wanted
+from calibrant.models.protocol import Completion, Request, Usage
+from calibrant.models.study.plan import PlannedQuestion, Tag
 from calibrant.models.study.probes import NEEDS, PROBES
-from calibrant.models.study.tables import DrawRows
 
 
 def scoring_of(method: str) -> dict[str, str]:
@@ -31,47 +26,14 @@ def check_scorable(method: str, needs: Sequence[str]) -> None:
         )
 
 
-class GivenAnswer:
-    """Asks about an answer at hand in place of the model's own greedy one.
+def stand_in(model: str, question: PlannedQuestion, answer: str) -> Outcome:
+    """Return an answer at hand in the place of the model's own greedy one.
 
-    The answer at hand goes no further than the table that is scored; the ledger keeps what the
-    model said about it.
+    It goes no further than the table that is scored; the ledger keeps what the model said of it.
     """
-
-    def __init__(
-        self, config: StudyConfig, wanted: Wanted, client: Client, dispatcher: Dispatcher,
-        extract: Extract,
-    ) -> None:  # fmt: skip
-        self._asker = Asker.of(config, config.models[0], wanted, client.capabilities)
-        self._dispatcher, self._extract = dispatcher, extract
-
-    async def draws(
-        self, question: PlannedQuestion, answer: str
-    ) -> tuple[pl.DataFrame, list[Outcome]]:
-        """Return the draws table, with the answer in the greedy place, and what was asked for."""
-        model = self._asker.model.name
-        rows, asked, texts = DrawRows(), list[Outcome](), list[str]()
-        first = [ask for ask in self._asker.first_turn([question]) if _probe(ask) != "greedy"]
-        async for outcome in self._dispatcher.ask_all(first):
-            asked.append(outcome)
-            rows.add(model, outcome)
-            if _probe(outcome.ask) == "samples":
-                texts = [draw.completion.text for draw in outcome.draws]
-        rows.add(model, self._stand_in(question, answer))
-        subject = self._asker.subject(question, answer, texts, self._extract)
-        if subject is not None:
-            turn = self._asker.second_turn([question], {question.question_id: subject})
-            async for outcome in self._dispatcher.ask_all(turn):
-                asked.append(outcome)
-                rows.add(model, outcome)
-        return rows.frame([model], [question.question_id]), asked
-
-    def _stand_in(self, question: PlannedQuestion, answer: str) -> Outcome:
-        ask = Ask(
-            Request(self._asker.model.model, ()), "greedy", tag=Tag(question, PROBES["greedy"])
-        )
-        done = Completion(answer, "stop", Usage(0, 0))
-        return Outcome(ask, (LedgeredDraw(0, done, cached=True),))
+    ask = Ask(Request(model, ()), "", tag=Tag(question, PROBES["greedy"]))
+    done = Completion(answer, "stop", Usage(0, 0))
+    return Outcome(ask, (LedgeredDraw(0, done, cached=True),))
 
 
 def silent_about(answer: str, own: str, question: str) -> str:
@@ -82,5 +44,6 @@ def silent_about(answer: str, own: str, question: str) -> str:
     return f"the model answers {own!r} itself, and this method says nothing of other answers"
 
 
-def _probe(ask: Ask) -> str:
+def probe_of(ask: Ask) -> str:
+    """Return the name of the probe that an ask belongs to."""
     return Tag.of(ask).probe.name

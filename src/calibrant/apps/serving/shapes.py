@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 from msgspec import Struct, convert
 
-from calibrant.apps.serving.engine import Reply
 from calibrant.apps.serving.measure import Asked
+from calibrant.apps.serving.replies import Reply
 from calibrant.core.errors import InputError
 from calibrant.trust.policy_file import Cell
 

@@ -1,126 +1,162 @@
 """Is what is served still what was certified? Looked at as questions and labels come in."""
 
 import asyncio
-import contextlib
+import datetime as dt
 import sys
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 
 from calibrant.apps.serving.engine import RECENT, Engine
-from calibrant.core.errors import CalibrantError, InputError
-from calibrant.data.label_store import LabelStore
-from calibrant.data.tables import read_table
+from calibrant.apps.serving.labelled import (
+    Outcomes,
+    ServedAnswers,
+    broken_promise,
+    graded_answers,
+    read_labels,
+)
+from calibrant.apps.serving.routine import Routine
+from calibrant.core.errors import InputError
+from calibrant.labels.watching.promise import PromiseWatch
 from calibrant.trust.traffic_shift import GuardCheck
-from calibrant.verbs.monitor import monitor
 
 EVERY_S = 60.0
+GUARD_EVERY_S = 10.0
 
 
-@dataclass
 class Watch:
-    """Looks at what was served, and tells the engine what is not as it was.
+    """Looks at what was served, and tells what is not as it was; nothing ends it but a stop.
+
+    Labels and traffic are looked at by routines of their own. Where one has not succeeded for
+    three rounds, nothing is promised any more.
 
     Parameters
     ----------
     engine
-        Takes `shift` and `expired`.
-    policy
-        The file that is served.
+        Whose promise it is.
     check
         The policy's own test of unlabelled rows; None where it has none.
     labels
-        A table with ``question_id`` and ``correct``, or the file of `label serve`; both grow. None
-        where nobody labels.
-    every_s
-        Seconds between two looks at the labels.
+        A table with ``question_id``, ``answer`` and ``correct``, or the file of `label serve`; both
+        grow. None where nobody labels.
+    promised
+        Returns a fresh watch over the error that was promised; None where none was.
     """
 
-    engine: Engine
-    policy: str | Path
-    check: Callable[[pl.DataFrame], GuardCheck] | None = None
-    labels: Path | None = None
-    every_s: float = EVERY_S
-    _task: asyncio.Task[None] | None = None
-    _seen: int = 0
-    _labelled: int = -1
-    _problem: str = ""
-    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    def __init__(
+        self,
+        engine: Engine,
+        check: Callable[[pl.DataFrame], GuardCheck] | None = None,
+        labels: Path | None = None,
+        promised: Callable[[], PromiseWatch] | None = None,
+    ) -> None:
+        self._engine, self._check, self._labels, self._promised = engine, check, labels, promised
+        self._given = ServedAnswers(engine.rows, engine.policy.id)
+        self._seen, self._noted = 0, ""
+        self.guard = Routine("traffic is not watched", self._look_at_traffic, GUARD_EVERY_S)
+        self.labelled = Routine("labels are not watched", self._look_at_labels, EVERY_S)
+        self.routines = [self.guard]
+        if labels is not None and promised is not None:
+            self.routines.append(self.labelled)
+        engine.standing.not_verified = self._not_verified
 
-    def start(self) -> None:
-        """Begin to look."""
-        self._task = asyncio.create_task(self._run())
+    @property
+    def every_s(self) -> float:
+        """Seconds between two looks at the labels."""
+        return self.labelled.every_s
+
+    @every_s.setter
+    def every_s(self, seconds: float) -> None:
+        self.labelled.every_s = seconds
+
+    async def start(self) -> None:
+        """Look once, before the first question, then again and again."""
+        if self._labels is not None and not self._labels.exists():
+            sys.stderr.write(f"calibrant serve: there are no labels yet: {self._labels}\n")
+        for routine in self.routines:
+            await routine.once()
+            routine.start()
 
     async def stop(self) -> None:
         """Look no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for routine in self.routines:
+            await routine.stop()
 
-    async def _run(self) -> None:
-        looked = time.monotonic()
-        while True:
-            await asyncio.sleep(min(1.0, self.every_s))
-            due = time.monotonic() - looked >= self.every_s
-            looked = time.monotonic() if due else looked
-            await self.look(labels=due)
-
-    async def look(self, *, labels: bool = True) -> None:
+    async def look(self) -> None:
         """Look once, in a thread: answers are not held up by it."""
-        async with self._looking:
-            count = self.engine.counts["questions"]
-            if self.check is not None and count - self._seen >= RECENT:
-                self._seen = count
-                rows = pl.DataFrame(list(self.engine.recent), infer_schema_length=None)
-                with contextlib.suppress(InputError):
-                    # What is unlike the labelled questions, in a sentence.
-                    guard = await asyncio.to_thread(self.check, rows)
-                    self.engine.shift = None if guard.holds else guard.text
-            if labels and self.labels is not None and self.engine.expired is None:
-                self.engine.expired = await asyncio.to_thread(self._broken, self.labels)
+        for routine in self.routines:
+            await routine.once()
 
-    def _broken(self, labels: Path) -> str | None:
+    @property
+    def up(self) -> bool:
+        """Whether what is promised has been looked at of late."""
+        return all(routine.up for routine in self.routines)
+
+    @property
+    def succeeded(self) -> float:
+        """When every routine had succeeded last, in seconds since 1970."""
+        return min(routine.succeeded for routine in self.routines)
+
+    def _not_verified(self) -> str | None:
+        for routine in self.routines:
+            if routine.late:
+                if not routine.succeeded:
+                    return "not verified since the start"
+                since = dt.datetime.fromtimestamp(routine.succeeded, dt.UTC)
+                return f"not verified since {since:%Y-%m-%d %H:%M:%S} UTC"
+        return None
+
+    async def _look_at_traffic(self) -> None:
+        engine = self._engine
+        count = engine.counts["questions"]
+        if self._check is not None and count - self._seen >= RECENT:
+            rows = pl.DataFrame(list(engine.recent), infer_schema_length=None, strict=False)
+            # What is unlike the labelled questions, in a sentence.
+            guard = await asyncio.to_thread(self._check, rows)
+            engine.standing.known.shift = None if guard.holds else guard.text
+            self._seen = count
+        await asyncio.to_thread(engine.standing.share)
+
+    async def _look_at_labels(self) -> None:
+        known = self._engine.standing.known
+        if known.expired is None and self._labels is not None and self._promised is not None:
+            found = await asyncio.to_thread(self._broken, self._labels, self._promised())
+            known.expired = known.expired or found
+        await asyncio.to_thread(self._engine.standing.share)
+
+    def _broken(self, path: Path, watch: PromiseWatch) -> str | None:
         """Return why the promise is broken, as the labels show it."""
-        labelled = with_labels(served_rows(self.engine.rows), labels)
-        if labelled.height in (0, self._labelled):
-            return None
-        self._labelled = labelled.height
-        try:
-            watched = monitor(labelled, time="time", policy=self.policy, on_invalid="drop")
-        except CalibrantError as error:
-            if str(error) != self._problem:
-                self._problem = str(error)
-                sys.stderr.write(f"calibrant serve: labels are not watched: {error}\n")
-            return None
-        promises = [entry.get("promise") or {} for entry in watched["results"]]
-        if not any(promise.get("broken") for promise in promises):
-            return None
-        shown = [claim for claim in watched["claims"] if claim["outcome"] == "shown"]
-        reasons = [claim["text"] for claim in shown if "promise" in claim["id"]]
-        return reasons[0] if reasons else "more answers are wrong than was promised"
+        labels, known = read_labels(path), self._engine.standing.known
+        self._given.read_on()
+        outcomes = graded_answers(self._given.answers, labels)
+        graded = len(outcomes.graded)
+        if 2 * graded < known.labels:
+            # One or two may be taken back; so many are lost.
+            raise InputError(
+                f"{graded:,} answers are still labelled, of {known.labels:,}",
+                source=str(path),
+                hint="put the labels back: nobody knows whether those that went broke the promise",
+            )
+        known.labels = graded
+        self._note(outcomes, len(labels))
+        return broken_promise(watch, outcomes.graded)
 
-
-def served_rows(path: Path) -> pl.DataFrame:
-    """Return the rows that were served, empty where there are none yet."""
-    if not path.is_file():
-        return pl.DataFrame(schema={"question_id": pl.String, "answer": pl.String})
-    return pl.read_ndjson(path, infer_schema_length=None)
-
-
-def with_labels(rows: pl.DataFrame, labels: Path) -> pl.DataFrame:
-    """Return the rows whose answers somebody has labelled, however late, with ``correct``."""
-    if not labels.is_file():
-        return rows.clear()  # nobody has labelled yet
-    if labels.suffix == ".sqlite":
-        states = LabelStore(labels, create=False).states()
-        outcomes = [(s.item.key.question_id, s.outcome) for s in states if s.outcome is not None]
-        table = pl.DataFrame(outcomes, schema=["question_id", "correct"], orient="row")
-    else:
-        table = read_table(labels).select("question_id", "correct").drop_nulls()
-    latest = table.with_columns(pl.col("question_id").cast(pl.String)).unique(
-        "question_id", keep="last", maintain_order=True
-    )
-    return rows.join(latest, on="question_id", how="inner", maintain_order="left")
+    def _note(self, outcomes: Outcomes, labels: int) -> None:
+        """Say once what could not be used."""
+        self._engine.counts["unreadable_rows"] = self._given.unreadable
+        self._engine.counts["unused_labels"] = outcomes.strange
+        parts = []
+        if self._given.unreadable:
+            parts.append(f"{self._given.unreadable:,} rows of {self._given.path} cannot be read")
+        if outcomes.ambiguous:
+            parts.append(
+                f"{outcomes.ambiguous:,} of {labels:,} labels name a question with several "
+                "answers: give the column answer too"
+            )
+        if labels and outcomes.strange == labels:
+            parts.append(f"none of the {labels:,} labels fits an answer of this policy")
+        said = "; ".join(parts)
+        if said and said != self._noted:
+            sys.stderr.write(f"calibrant serve: {said}\n")
+        self._noted = said

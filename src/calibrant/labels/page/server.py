@@ -122,11 +122,9 @@ class LabelServer:
         # Kept with the labels: a page that was open when the server died goes on after a restart.
         stored = self.session.store.meta("token")
         self.token = stored or secrets.token_urlsafe(24)
+        self.session.store.keep_private()
         if stored is None:
             self.session.store.set_meta("token", self.token)
-        if self.session.store.path.is_file():
-            # The token lies in it: nobody else on this machine may read it.
-            self.session.store.path.chmod(0o600)
         self.door = Loopback(
             self.token,
             "calibrant label serve",

@@ -319,10 +319,14 @@ class Caller:
             rows.append(DrawRow(job.request_id, place, attempt, payload, done.model, *paid))
 
         def kept(added: int, error: Exception | None) -> None:
-            if error is not None:
+            if error is None:
+                self._count(job, draws, added)
+            elif self.of.unkept is None:
                 self.fail(error)
             else:
-                self._count(job, draws, added)
+                # Somebody waits for what is paid for already.
+                self.of.unkept(len(draws))
+                self._count(job, draws, len(draws))
             then(call)
 
         self.commit.keep(attempt, rows, kept)

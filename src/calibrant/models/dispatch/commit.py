@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from calibrant.core.errors import InputError, SchemaError, StorageError
 from calibrant.models.dispatch.limit import happens
 from calibrant.models.ledger import DrawRow, Ledger, LedgerClaim, Refusal
 from calibrant.models.ledger.repair import ledger_error
@@ -147,14 +149,24 @@ class GroupCommit:
             with suppress(sqlite3.Error):  # a damaged file cannot be rolled back either
                 ledger.rollback()
             failure = error
-            if isinstance(error, sqlite3.Error):
-                failure = ledger_error(error, ledger.path)
+            if isinstance(error, sqlite3.Error | OSError):
+                failure = storage_error(error, ledger.path)
             for then in waiting:
                 then(None, failure)
             return len(waiting)
         for then, result in zip(waiting, results, strict=True):
             then(result, None)
         return len(waiting)
+
+
+def storage_error(error: Exception, path: Path) -> Exception:
+    """Return what to tell about a file that cannot be written; damage is told as damage."""
+    told = ledger_error(error, path) if isinstance(error, sqlite3.Error) else error
+    if isinstance(told, SchemaError | StorageError):
+        return told
+    if isinstance(told, InputError):
+        return StorageError(told.rule, source=told.source, hint=told.hint)
+    return StorageError(f"the ledger cannot be written: {told}", source=str(path))
 
 
 def _settle(future: asyncio.Future[Any]) -> Then:

@@ -57,6 +57,9 @@ class Dispatcher:
         Called with a Progress, at most ten times a second; it must return quickly.
     first_backoff_s
         Seconds before the second try; doubled for each further one.
+    unkept
+        Called with the number of draws that were paid for and cannot be kept; they are handed on
+        all the same. Without it such a run ends.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Dispatcher:
         retry_failures: bool = False,
         progress: Callable[[RunProgress], None] | None = None,
         first_backoff_s: float = 0.5,
+        unkept: Callable[[int], None] | None = None,
     ) -> None:
         most = min(max_concurrency, client.capabilities.concurrency or max_concurrency)
         if isinstance(client, PoolClient):
@@ -91,6 +95,7 @@ class Dispatcher:
         self.drain_s = drain_s
         self.first_backoff_s = first_backoff_s
         self.retry_failures = retry_failures
+        self.unkept = unkept
         if self.replaying is not None:
             # Nothing is overloaded by waiting for a batch, or by reading a ledger.
             most = start_concurrency = client.capabilities.concurrency or most

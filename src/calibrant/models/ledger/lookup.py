@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.core.sqlite import statements
 from calibrant.models.ledger import schema
 from calibrant.models.ledger.leases import Leases, end_sessions, start_session
 from calibrant.models.ledger.repair import ledger_error
@@ -44,6 +43,7 @@ class LedgerLookup:
         self._spent: tuple[schema.Account, bool] | None = None
         self._durable: bool | None = None
         self._lost: dict[int, set[int]] = {}
+        self._backed_up_at = time.monotonic()
 
     def _connect(self) -> sqlite3.Connection:
         db = schema.connect(self.path, "ro" if self.read_only else "rwc")
@@ -71,9 +71,7 @@ class LedgerLookup:
             db.execute("BEGIN IMMEDIATE")
             meta = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
             if meta is None:
-                for statement in statements(schema.TABLES):
-                    db.execute(statement)
-                db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(schema.SCHEMA_VERSION),))
+                schema.create_tables(db)
             db.execute("COMMIT")
         row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
         version = row[0] if row else None

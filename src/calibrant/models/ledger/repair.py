@@ -1,38 +1,46 @@
-"""The way back from a damaged ledger: check it, keep a copy, save every row that can be read."""
+"""The copy of a ledger beside it, and the way back to it from a damaged file."""
 
 import os
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 
 from calibrant.core.errors import InputError, SchemaError, error_source
 from calibrant.core.hints import Call, Hint
-from calibrant.core.sqlite import statements
 from calibrant.models.ledger import schema
 from calibrant.models.ledger.leases import this_machine
-from calibrant.models.ledger.page_scan import Row, scan_rows
 
-_REAL = (float, int)
-_TEXT = (str, type(None))
-# What the rows of each table look like; the id of a row stands beside it.
-_SHAPES: dict[str, tuple[Any, ...]] = {
-    "sessions": (type(None), int, str, _REAL, _REAL, (float, int, type(None))),
-    "attempts": (type(None), int, int, int, int, float),
-    "attempt_ends": (type(None), _REAL, str, _TEXT),
-    "draws": (type(None), int, int, int, _TEXT, int, int, (float, int, type(None)), _REAL),
-    "failures": (type(None), int, str, str, _REAL),
+# In this order: a draw is saved only where its request and its answer are.
+_COLUMNS = {
+    "meta": 2,
+    "sessions": 6,
+    "requests": 6,
+    "attempts": 6,
+    "attempt_ends": 4,
+    "failures": 5,
+    "payloads": 2,
+    "draws": 9,
 }
+_INDEXED = "SELECT id, request_id, draw FROM draws INDEXED BY draws_by_request"
+_DONE = """
+SELECT request_id, first_draw, n FROM attempts JOIN attempt_ends ON attempt_id = id
+WHERE status = 'done'
+"""
+_WHOLE = " WHERE ?1 IN (SELECT id FROM payloads) AND ?2 IN (SELECT id FROM requests)"
+MOST_AT_ONCE = 1 << 16
+"""A call for more draws than this is a flipped bit."""
 
 
-@dataclass
-class Repair:
+class Repair(msgspec.Struct):
     """What a repair has found and done.
 
     Parameters
@@ -43,12 +51,19 @@ class Repair:
         Draws that are kept, and draws whose answer could not be read: those are asked for again.
     backup
         Copy of the file as it was; None where nothing was changed.
+    saved_at
+        When the backup was made that was read first; None where there was none.
+    unread
+        Tables that could not be read to their end: what came after the backup and stood there
+        alone cannot be counted.
     """
 
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = []
     draws: int = 0
     lost: int = 0
     backup: Path | None = None
+    saved_at: str | None = None
+    unread: list[str] = []
 
 
 def ledger_error(error: sqlite3.Error, path: Path) -> Exception:
@@ -79,12 +94,32 @@ def ledger_error(error: sqlite3.Error, path: Path) -> Exception:
     return error
 
 
-def repair_ledger(path: str | Path) -> Repair:
-    """Check a ledger; where it is damaged keep a copy and save every row that can be read.
+def back_up(path: Path) -> None:
+    """Write a copy of the ledger beside it, in place of the one before.
 
-    Rows are read page by page, so a damaged header or tree hides none. Draws without a readable
-    answer are left out and counted. A sound ledger is not touched, nor one without anything to
-    save.
+    Every row is read on the way: a ledger with broken pages does not replace a sound copy.
+    """
+    copy = backup_path(path)
+    fresh = copy.with_name(f"{copy.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    try:
+        with closing(schema.connect(path)) as db:
+            db.execute("VACUUM INTO ?", (str(fresh),))
+        fresh.replace(copy)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def backup_path(path: Path) -> Path:
+    """Return where the copy of a ledger is kept."""
+    return path.with_name(f"{path.stem}.backup{path.suffix}")
+
+
+def repair_ledger(path: str | Path) -> Repair:
+    """Check a ledger; where it is damaged keep a copy, and put its backup in its place.
+
+    What SQLite can still read of the damaged file is added. Draws without a readable answer are
+    left out and counted. A sound ledger is not touched, nor one without anything to save.
 
     Examples
     --------
@@ -94,7 +129,7 @@ def repair_ledger(path: str | Path) -> Repair:
     ...     path = pathlib.Path(folder) / "ledger.sqlite"
     ...     Ledger(path).close()
     ...     repair_ledger(path)
-    Repair(problems=[], draws=0, lost=0, backup=None)
+    Repair(problems=[], draws=0, lost=0, backup=None, saved_at=None, unread=[])
     """
     with error_source(str(path)):
         return _repaired(Path(path))
@@ -112,19 +147,20 @@ def _repaired(path: Path) -> Repair:
         repair.draws, repair.lost = sound[True], sound[False]
         if not repair.lost:
             return repair
-    saved = _Saved(scan_rows(path))
-    if not saved.requests:
-        raise InputError(
-            "nothing can be read in this file, so it is left as it is",
-            hint="move it away to begin again; every answer is then asked for again",
-        )
-    repair.backup = _backup(path)
     fresh = path.with_name(path.name + ".repaired")
     fresh.unlink(missing_ok=True)
-    repair.draws, repair.lost = saved.write(fresh)
-    for ending in ("-wal", "-shm"):
-        path.with_name(path.name + ending).unlink(missing_ok=True)
-    fresh.replace(path)
+    backup = backup_path(path)
+    try:
+        _save([source for source in (backup, path) if source.is_file()], fresh, repair)
+        repair.backup = _damaged_copy(path)
+        for ending in ("-wal", "-shm"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    if backup.is_file():
+        saved_at = datetime.fromtimestamp(backup.stat().st_mtime, UTC)
+        repair.saved_at = saved_at.isoformat(timespec="minutes")
     return repair
 
 
@@ -164,7 +200,7 @@ def _readable(body: object) -> bool:
     return isinstance(answer, dict) and isinstance(answer.get("text"), str)
 
 
-def _backup(path: Path) -> Path:
+def _damaged_copy(path: Path) -> Path:
     """Copy the file and its journal under a name that is free."""
     number = 1
     while (copy := path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")).exists():
@@ -177,97 +213,79 @@ def _backup(path: Path) -> Path:
     return copy
 
 
-class _Saved:
-    """Rows of a ledger, sorted into their tables by what they look like."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self.requests: dict[int, tuple[object, ...]] = {}
-        self._others: dict[str, dict[int, tuple[object, ...]]] = {n: {} for n in _SHAPES}
-        self._payloads: dict[int, bytes] = {}
-        self._known: dict[tuple[int, int], int] = {}
-        for id_, values in rows:
-            if id_ is None:
-                # The index over draws: request, draw and id stand there again.
-                if _fits(values, (int, int, int)):
-                    request, draw, noted = (int(str(value)) for value in values)
-                    self._known.setdefault((request, draw), noted)
-            elif len(values) == 2 and isinstance(values[1], bytes):
-                self._payloads.setdefault(id_, values[1])
-            elif _is_request(values):
-                self.requests[id_] = values
-            else:
-                for name, shape in _SHAPES.items():
-                    if _fits(values, shape):
-                        self._others[name].setdefault(id_, values)
-
-    def write(self, path: Path) -> tuple[int, int]:
-        """Write a ledger of what is saved; return how many draws it has and how many are lost."""
-        draws = self._draws()
-        with closing(schema.connect(path, "rwc")) as new:
-            new.execute("BEGIN")
-            for statement in statements(schema.TABLES):
-                new.execute(statement)
-            new.execute("INSERT INTO meta VALUES ('schema', ?)", (str(schema.SCHEMA_VERSION),))
-            tables = {**self._others, "requests": self.requests, "draws": draws}
-            for name, rows in tables.items():
-                for id_, row in rows.items():
-                    marks = ",".join("?" * len(row))
-                    values = (id_, *row[1:])
-                    new.execute(f"INSERT OR IGNORE INTO {name} VALUES ({marks})", values)
-            bodies = [(id_, self._payloads[id_]) for id_ in draws]
-            new.executemany("INSERT INTO payloads VALUES (?, ?)", bodies)
-            new.execute(schema.OPENING)
-            new.execute("COMMIT")
-        kept = {(row[1], row[2]) for row in draws.values()}
-        return len(kept), len(self._expected() - kept)
-
-    def _draws(self) -> dict[int, tuple[object, ...]]:
-        """Return the draws that have a request and a readable answer."""
-        draws = dict(self._others["draws"])
-        for (request, draw), id_ in self._known.items():
-            if id_ not in draws and id_ in self._payloads:
-                draws[id_] = _remade(request, draw, self._payloads[id_])
-        indexed = {id_: place for place, id_ in self._known.items()}
-        return {
-            id_: row
-            for id_, row in draws.items()
-            if row[1] in self.requests
-            and indexed.get(id_, row[1:3]) == row[1:3]
-            and _readable(self._payloads.get(id_))
-        }
-
-    def _expected(self) -> set[tuple[object, object]]:
-        """Return the draws that the ledger had, as far as anything in it shows them."""
-        draws: set[tuple[object, object]] = {(r[1], r[2]) for r in self._others["draws"].values()}
-        # Where row and index disagree, a bit has flipped: it is one draw all the same.
-        rows = self._others["draws"]
-        draws |= {place for place, id_ in self._known.items() if id_ not in rows}
-        done = {id_ for id_, row in self._others["attempt_ends"].items() if row[2] == "done"}
-        for id_, row in self._others["attempts"].items():
-            _, _, request, first, n, _ = row
-            asked = {(request, int(str(first)) + step) for step in range(int(str(n)))}
-            # An endpoint may give fewer than it was asked for: only calls without a trace count.
-            if id_ in done and not asked & draws:
-                draws |= asked
-        return draws
+def _rows(source: Path, query: str, unread: set[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield what a query finds, from its beginning and, past a damaged page, from its end."""
+    with closing(schema.connect(source, timeout=5.0)) as db:
+        for order in ("ASC", "DESC"):
+            try:
+                yield from db.execute(f"{query} ORDER BY 1 {order}")
+                return
+            except sqlite3.DatabaseError:
+                unread.add(query.split()[-1])
 
 
-def _fits(values: tuple[object, ...], shape: tuple[Any, ...]) -> bool:
-    return len(values) == len(shape) and all(map(isinstance, values, shape))
+def _is_sound(table: str, row: tuple[Any, ...]) -> bool:
+    """Whether a row can be what was written."""
+    match table:
+        case "requests":
+            try:
+                return bool(schema.LedgerKey(*row[2:]).digest == row[1])
+            except (AttributeError, TypeError):
+                return False
+        case "payloads":
+            return _readable(row[1])
+        case "attempts":
+            return all(isinstance(n, int) for n in row[:5]) and 0 < row[4] < MOST_AT_ONCE
+        case "draws":
+            return all(isinstance(n, int) for n in row[:3])
+    return True
 
 
-def _is_request(values: tuple[object, ...]) -> bool:
-    if not _fits(values, (type(None), bytes, str, str, str, bytes)):
-        return False
-    _, digest, *key = values
-    return bool(schema.LedgerKey(*key).digest == digest)  # type: ignore[arg-type]
+def _noting(
+    rows: Iterator[tuple[Any, ...]], noted: dict[int, tuple[int, int]]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the draws and note which they are."""
+    for row in rows:
+        noted[row[0]] = row[1:3]
+        yield row
 
 
-def _remade(request: int, draw: int, body: bytes) -> tuple[object, ...]:
-    """Return a draw whose own row is lost, from its answer; what it cost is not known."""
-    try:
-        answer = orjson.loads(body)
-        prompt, completion = (max(0, int(tokens)) for tokens in answer["usage"])
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-        prompt = completion = 0
-    return (None, request, draw, 0, None, prompt, completion, None, 0.0)
+def _save(sources: Sequence[Path], fresh: Path, repair: Repair) -> None:
+    """Write a ledger of the rows that can be read; of two with one number the first is kept."""
+    noted: dict[int, tuple[int, int]] = {}
+    unread: set[str] = set()
+    with closing(schema.connect(fresh, "rwc")) as new:
+        new.execute("BEGIN")
+        schema.create_tables(new)
+        for source, (table, columns) in product(sources, _COLUMNS.items()):
+            read = _rows(source, f"SELECT * FROM {table}", unread)
+            rows = iter(row for row in read if len(row) == columns and _is_sound(table, row))
+            if table == "draws":
+                # Their index has request and draw once more.
+                noted |= {row[0]: row[1:] for row in _rows(source, _INDEXED, unread)}
+            marks = ",".join(f"?{n}" for n in range(1, columns + 1))
+            only = _WHOLE if table == "draws" else ""
+            insert = f"INSERT OR IGNORE INTO {table} SELECT {marks}{only}"
+            new.executemany(insert, _noting(rows, noted) if only else rows)
+        new.execute(schema.OPENING)
+        new.execute("COMMIT")
+        if not new.execute("SELECT COUNT(*) FROM requests").fetchone()[0]:
+            raise InputError(
+                "nothing can be read in this file, and it has no backup: it is left as it is",
+                hint="move it away to begin again; every answer is then asked for again",
+            )
+        repair.draws, repair.lost = _count(new, noted)
+    repair.unread = sorted(unread)
+
+
+def _count(db: sqlite3.Connection, noted: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+    """Return how many draws are saved, and how many there were beside, as far as rows show them."""
+    ids = {id_: (request, draw) for id_, request, draw in db.execute(_INDEXED)}
+    saved = set(ids.values())
+    lost = {place for id_, place in noted.items() if id_ not in ids} - saved
+    # An endpoint may give fewer than it was asked for: only calls without a trace count.
+    for request, first, n in db.execute(_DONE):
+        asked = {(request, first + step) for step in range(n)}
+        if saved.isdisjoint(asked) and lost.isdisjoint(asked):
+            lost |= asked
+    return len(saved), len(lost)

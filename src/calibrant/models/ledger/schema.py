@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from calibrant.core.sqlite import statements
+
 # What a ledger from before there were accounts has spent is the row of session 0.
 OPENING = """
 INSERT OR REPLACE INTO accounts
@@ -299,6 +301,13 @@ def connect(path: Path, mode: str = "ro", *, timeout: float = 60.0) -> sqlite3.C
     return sqlite3.connect(
         address, uri=True, isolation_level=None, timeout=timeout, check_same_thread=False
     )
+
+
+def create_tables(db: sqlite3.Connection) -> None:
+    """Write the tables of a new ledger, inside a transaction."""
+    for statement in statements(TABLES):
+        db.execute(statement)
+    db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
 
 
 def is_running(pid: int) -> bool:

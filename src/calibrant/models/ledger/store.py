@@ -7,7 +7,9 @@ larger number of draws adds only the missing ones.
 
 from __future__ import annotations
 
+import sqlite3
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import accumulate, pairwise
@@ -15,6 +17,9 @@ from itertools import accumulate, pairwise
 from calibrant.models.ledger import schema
 from calibrant.models.ledger.leases import beat, end_sessions
 from calibrant.models.ledger.lookup import LedgerLookup
+from calibrant.models.ledger.repair import back_up, ledger_error
+
+BACKUP_EVERY_S = 600.0
 
 
 class Ledger(LedgerLookup):
@@ -54,14 +59,26 @@ class Ledger(LedgerLookup):
             with self.writing():
                 end_sessions(self._db, {self._session})
             self._session = None
+            self.back_up()
         self._reader.close()
         self._db.close()
+
+    def back_up(self) -> None:
+        """Renew the copy beside the file; where that fails say so, the ledger itself is whole."""
+        try:
+            back_up(self.path)
+        except (sqlite3.Error, OSError) as error:
+            reason = ledger_error(error, self.path) if isinstance(error, sqlite3.Error) else error
+            warnings.warn(f"the ledger has no new backup: {reason}", stacklevel=2)
 
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        with warnings.catch_warnings():
+            if kind is not None:
+                warnings.simplefilter("ignore")  # the error says more than a backup that failed
+            self.close()
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -97,9 +114,15 @@ class Ledger(LedgerLookup):
         self._session_is_new = False
 
     def checkpoint(self) -> None:
-        """Fold the journal into the file as far as nobody is held up; any thread may call it."""
+        """Fold the journal into the file as far as nobody is held up; any thread may call it.
+
+        Every ten minutes the copy beside the file is renewed, too.
+        """
         with closing(schema.connect(self.path, "rw")) as db:
             db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        if time.monotonic() - self._backed_up_at > BACKUP_EVERY_S:
+            self._backed_up_at = time.monotonic()
+            self.back_up()
 
     def rollback(self) -> None:
         """Forget what was written since `begin`."""

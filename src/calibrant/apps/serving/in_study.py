@@ -1,0 +1,328 @@
+"""A question as a study asks it: its prompts, its draws, its method, one question at a time."""
+
+import asyncio
+import secrets
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from calibrant.answers.confidence import METHODS, Options, needs_of, score_table
+from calibrant.answers.semantics.annotate import annotate
+from calibrant.apps.serving.given import (
+    check_scorable,
+    probe_of,
+    scoring_of,
+    silent_about,
+    stand_in,
+)
+from calibrant.apps.serving.measure import (
+    PATIENCE_S,
+    Asked,
+    Measured,
+    UpstreamError,
+    cut_off,
+    patience,
+    serving_dispatcher,
+)
+from calibrant.models.asks import Ask, Outcome
+from calibrant.models.ledger import Ledger
+from calibrant.models.study.config import StudyConfig
+from calibrant.models.study.endpoints import open_client
+from calibrant.models.study.needs import select_probes
+from calibrant.models.study.plan import Asker, PlannedQuestion, Tag
+from calibrant.models.study.recipe import recipe_config
+from calibrant.models.study.tables import DrawRows
+from calibrant.verbs.study.meanings import answer_in, rules_of
+
+KINDS = ("open", "choice", "number", "binary")
+MOST_TOGETHER = 64
+"""Questions that are scored in one table."""
+_COUNTED = ("consistency", "sem1", "sem2", "sca")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A question with everything that was asked for it, and how its scores are made."""
+
+    question: PlannedQuestion
+    outcomes: list[Outcome]
+    about: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The answer of a question, its confidence, and why, with the answer and without."""
+
+    answer: str = ""
+    confidence: float | None = None
+    why: str = "no confidence could be computed"
+    how_sure: str = "no confidence could be computed"
+
+
+class AsInStudy:
+    """Ask one question as a study asks it: its prompts, its draws, its method.
+
+    The code is that of `run`, so the number is the one that was certified.
+
+    Parameters
+    ----------
+    recipe
+        Saved with the policy, see `study_recipe`.
+    model
+        Name of the model in the study.
+    address, key_env
+        Where it is asked, if not where the study asked it.
+    ledger
+        Where every draw is kept.
+    reuse
+        Take draws at a temperature from the ledger too.
+    patience_s
+        Seconds for which a caller waits.
+    """
+
+    def __init__(
+        self, recipe: Mapping[str, Any], model: str, address: str | None, key_env: str | None,
+        ledger: Ledger, *, source: str, reuse: bool = False, patience_s: float = PATIENCE_S,
+    ) -> None:  # fmt: skip
+        self._folder = tempfile.TemporaryDirectory()
+        self.config: StudyConfig = recipe_config(
+            recipe, model, address=address, key_env=key_env,
+            folder=Path(self._folder.name), source=source,
+        )  # fmt: skip
+        chosen = self.config.models[0]
+        self.client = open_client(chosen, source=source)
+        self.unrecorded = 0
+        self._model, self._method, self._ledger = model, str(recipe["method"]), ledger
+        self._reuse, self._patience_s = reuse, patience_s
+        self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring.given))
+        needs, able = {self._method: self._needs}, self.client.capabilities
+        self._wanted = select_probes(needs, self.config, able, kinds=KINDS, model=model).wanted
+        self._asker = Asker.of(self.config, chosen, self._wanted, able)
+        self._dispatcher = serving_dispatcher(self, ledger)
+        if self._wanted.logprobs:
+            # Answers that the method cannot use are not bought.
+            self._dispatcher.insist_on("logprobs")
+        self._scoring = _Together(self._scored)
+
+    async def close(self) -> None:
+        """Close the connections; the prompts are not needed any more."""
+        await self.client.close()
+        self._folder.cleanup()
+
+    @property
+    def calls(self) -> int:
+        """Calls that one question takes at most."""
+        return sum(-(-draws // self._dispatcher.chunk) for draws in self._wanted.draws.values())
+
+    def key(self, asked: Asked) -> bytes:
+        """Return the question."""
+        return repr((asked.question_id, asked.text, sorted(asked.known.items(), key=str))).encode()
+
+    async def measure(self, asked: Asked) -> Measured:
+        """Ask for everything that the method needs, and score it."""
+        question = _question(asked)
+        async with patience(self._ledger, self._patience_s):
+            outcomes = await self._ask(question)
+        scored = await self._scoring.scored(Drawn(question, outcomes))
+        return self._measured(outcomes, scored)
+
+    async def score(self, asked: Asked, answer: str) -> Measured:
+        """Ask how sure the model is of an answer that is at hand, in the way that was certified."""
+        check_scorable(self._method, self._needs)
+        question = _question(asked)
+        async with patience(self._ledger, self._patience_s):
+            outcomes = await self._ask(question, answer)
+        how = tuple(scoring_of(self._method).items())
+        own = await self._scoring.scored(Drawn(question, outcomes, how))
+        if own.confidence is not None:
+            silent = silent_about(answer, own.answer, question.text)
+            if silent:
+                own = Scored(own.answer, None, silent, silent)
+        told = Scored(answer, own.confidence, own.why, own.how_sure)
+        return self._measured(outcomes, told)
+
+    async def _ask(self, question: PlannedQuestion, given: str | None = None) -> list[Outcome]:
+        """Return what the model said to the question, and then about its answer or a given one."""
+        salt = secrets.token_hex(8)
+        asked, texts = list[Outcome](), dict[str, list[str]]()
+        first = list(self._asker.first_turn([question]))
+        if given is not None:
+            # The answer at hand stands where the model's own one would.
+            own = stand_in(self._asker.model.model, question, given)
+            asked.append(own)
+            texts["greedy"] = [given]
+            first = [ask for ask in first if probe_of(ask) != "greedy"]
+        async for outcome in self._draw(first, salt):
+            asked.append(outcome)
+            texts[probe_of(outcome.ask)] = [draw.completion.text for draw in outcome.draws]
+        greedy, samples = texts.get("greedy", ()), texts.get("samples", ())
+        response = greedy[0] if greedy else None
+        subject = self._asker.subject(question, response, samples, answer_in)
+        if subject is not None:
+            turn = self._asker.second_turn([question], {question.question_id: subject})
+            asked += [outcome async for outcome in self._draw(turn, salt)]
+        return asked
+
+    async def _draw(self, asks: Iterable[Ask], salt: str) -> Any:
+        """Yield outcomes; what is drawn at a temperature is drawn anew for every caller."""
+        async for outcome in self._dispatcher.ask_all(self._fresh(asks, salt)):
+            if (problem := outcome.problem) is not None:
+                raise UpstreamError(problem.message, problem.status, problem.retry_after)
+            yield outcome
+
+    def _fresh(self, asks: Iterable[Ask], salt: str) -> Iterator[Ask]:
+        for ask in asks:
+            once = self._reuse or not ask.request.temperature
+            purpose = ask.purpose if once else f"{ask.purpose}:{salt}"
+            yield msgspec.structs.replace(ask, purpose=purpose)
+
+    def _measured(self, outcomes: list[Outcome], scored: Scored) -> Measured:
+        asked = [outcome for outcome in outcomes if outcome.ask.purpose]
+        draws = [draw for outcome in asked for draw in outcome.draws]
+        new = [draw for draw in draws if not draw.cached]
+        calls = sum(
+            -(-sum(not draw.cached for draw in outcome.draws) // self._dispatcher.chunk)
+            for outcome in asked
+        )
+        answers = [
+            draw.completion
+            for outcome in asked
+            if Tag.of(outcome.ask).probe.turn == 1
+            for draw in outcome.draws
+        ]
+        return Measured(
+            answer=scored.answer,
+            confidence=scored.confidence,
+            why=scored.why,
+            how_sure=scored.how_sure,
+            tokens=sum(draw.completion.usage.completion_tokens for draw in draws),
+            new_calls=calls,
+            new_tokens=sum(draw.completion.usage.completion_tokens for draw in new),
+            cut=cut_off([done.finish_reason for done in answers]),
+            answered_by=next((done.model for done in answers), None),
+        )
+
+    def _scored(self, drawn: list[Drawn]) -> list[Scored]:
+        """Score questions that are made alike in one table."""
+        rows = DrawRows()
+        for one in drawn:
+            for outcome in one.outcomes:
+                rows.add(self._model, outcome)
+        questions = [one.question for one in drawn]
+        names = [question.question_id for question in questions]
+        table = pl.DataFrame(
+            {
+                "question_id": names,
+                "text": [question.text for question in questions],
+                "kind": [question.kind for question in questions],
+                "choices": [list(question.choices) for question in questions],
+            },
+            schema_overrides={"choices": pl.List(pl.String)},
+        )
+        rules = rules_of(self.config.semantics)
+        filled, semantics = annotate(rows.frame([self._model], names), table, options=rules)
+        how = {**self.config.scoring.given, **dict(drawn[0].about)}
+        scores = score_table(
+            filled, semantics, table, methods=[self._method], seed=self.config.seed, **how
+        ).scores
+        by_name = {row["question_id"]: row for row in scores.iter_rows(named=True)}
+        agreed = _agreement(semantics) if self._method in _COUNTED else {}
+        return [self._told(by_name.get(name), agreed.get(name)) for name in names]
+
+    def _told(self, row: Mapping[str, Any] | None, agreed: tuple[int, int] | None) -> Scored:
+        if row is None:
+            return Scored()
+        answer, confidence = str(row["answer"] or ""), row["confidence"]
+        if agreed is not None and agreed[1] > 1:
+            same = f"{agreed[0]} of {agreed[1]} draws"
+            return Scored(answer, confidence, f"{same} say {row['answer']}", f"{same} say the same")
+        sure = "no confidence" if confidence is None else f"{self._method} {confidence:.3g}"
+        return Scored(answer, confidence, sure, sure)
+
+
+def _agreement(semantics: pl.DataFrame) -> dict[str, tuple[int, int]]:
+    """Return by question how many sampled answers are the most frequent one, and of how many."""
+    sampled = semantics.filter(pl.col("purpose") == "answer") if semantics.height else semantics
+    agreed: dict[str, tuple[int, int]] = {}
+    for row in sampled.group_by("question_id").agg(
+        pl.col("class_id").drop_nulls().value_counts(sort=True).struct.field("count").first(),
+        pl.len().alias("draws"),
+    ).iter_rows():  # fmt: skip
+        agreed[row[0]] = (row[1] or 0, row[2])
+    return agreed
+
+
+_Waiting = tuple[Drawn, asyncio.Future[Scored]]
+
+
+class _Together:
+    """Scores in one table what waits at the same time: the work per table is that of twenty rows.
+
+    Parameters
+    ----------
+    score
+        Scores a list of questions, in a thread.
+    """
+
+    def __init__(self, score: Any) -> None:
+        self._score = score
+        self._waiting: list[_Waiting] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def scored(self, drawn: Drawn) -> Scored:
+        """Return the score of a question, made together with others."""
+        future: asyncio.Future[Scored] = asyncio.get_running_loop().create_future()
+        self._waiting.append((drawn, future))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        return await future
+
+    async def _run(self) -> None:
+        while self._waiting:
+            batch = self._next()
+            drawn = [one for one, _ in batch]
+            try:
+                results: list[Any] = await asyncio.to_thread(self._score, drawn)
+            except Exception as error:  # noqa: BLE001 - told to whoever asked that question
+                results = [error] if len(batch) == 1 else await self._one_by_one(drawn)
+            for (_, future), result in zip(batch, results, strict=True):
+                if future.done():
+                    continue
+                if isinstance(result, Exception):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
+
+    async def _one_by_one(self, drawn: list[Drawn]) -> list[Any]:
+        """Find the question that cannot be scored, so that it fails alone."""
+        results: list[Any] = []
+        for one in drawn:
+            try:
+                results += await asyncio.to_thread(self._score, [one])
+            except Exception as error:  # noqa: BLE001 - as above
+                results.append(error)
+        return results
+
+    def _next(self) -> list[_Waiting]:
+        """Take what is scored alike; two questions of one name go into two tables."""
+        about, names = self._waiting[0][0].about, set[str]()
+        batch, rest = list[_Waiting](), list[_Waiting]()
+        for entry in self._waiting:
+            name = entry[0].question.question_id
+            fits = len(batch) < MOST_TOGETHER and name not in names and entry[0].about == about
+            (batch if fits else rest).append(entry)
+            names.add(name)
+        self._waiting = rest
+        return batch
+
+
+def _question(asked: Asked) -> PlannedQuestion:
+    offered = asked.known.get("choices")
+    choices = tuple(map(str, offered)) if isinstance(offered, list | tuple) else ()
+    kind = str(asked.known.get("kind") or ("choice" if choices else "open"))
+    return PlannedQuestion(asked.question_id, asked.text, kind, choices)
