@@ -19,7 +19,7 @@ from calibrant.metrics.stats.cell_bounds import (
     shares_variance,
 )
 from calibrant.metrics.stats.cells import ValueSums, cell_table, structure_z
-from calibrant.metrics.stats.clusters import ClusterSums, column_effect
+from calibrant.metrics.stats.clusters import ClusterSums
 from calibrant.metrics.stats.perfect_law import (
     _largest_tail,
     cells_p_value,
@@ -132,11 +132,6 @@ def test_clusters_are_the_lab_s(lab, uneven):
     assert (clusters.error, clusters.degrees) == pytest.approx((error, degrees), **CLOSE)
     assert clusters.gap_p_value == pytest.approx(of_lab.cluster_both(c, y, g, rng), **CLOSE)
     assert clusters.cells_p_value == pytest.approx(of_lab.cluster_cells_p(c, y, g, rng), **CLOSE)
-    rows = np.bincount(cell)
-    p = np.bincount(cell, y) / rows
-    variance = (p * (1 - p) * rows / (rows - 1))[cell]
-    mine = column_effect(g, y - p[cell], variance)
-    assert mine == pytest.approx(of_lab.column_p(c, y, g), **CLOSE)
 
 
 @pytest.mark.data

@@ -45,7 +45,7 @@ def test_topics_that_share_an_effect_are_warned_of_and_counted_once():
     for seed in range(12):
         table = by_topic(seed)
         warnings = cal.audit(table, resamples=20)["data"]["warnings"]
-        warned += any(w["id"] == "data.explained" and "topic" in w["text"] for w in warnings)
+        warned += any(w["id"] == "data.dependent" and "topic" in w["text"] for w in warnings)
         told = outcomes(cal.audit(table, cluster="topic", resamples=20))
         false += "shown" in {told.get(f"audit.{word}_confident") for word in ("over", "under")}
     assert warned >= 10
@@ -55,7 +55,7 @@ def test_topics_that_share_an_effect_are_warned_of_and_counted_once():
 def test_a_column_that_says_nothing_is_not_warned_of():
     for seed in range(12):
         warnings = cal.audit(by_topic(seed, effect=0.0), resamples=20)["data"]["warnings"]
-        assert [w for w in warnings if w["id"] == "data.explained"] == []
+        assert [w for w in warnings if w["id"] == "data.dependent"] == []
 
 
 def test_a_model_right_in_none_of_400_that_says_95_fails_the_gate(tmp_path):

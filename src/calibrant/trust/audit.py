@@ -111,6 +111,7 @@ def groups_entry(
         decision=_decision(risk),
         multiplicity=_multiplicity(finder),
         groups=[*_groups(finder, readable, (f, y, loss.fit_.corrected), units, risk)],
+        stretches=finder.stretches_,
         groups_not_shown=max(len(finder.groups_) - _GROUPS_SHOWN, 0),
         differences=finder.differences_,
         reliability=_reliability(finder, readable, f, y),

@@ -16,22 +16,32 @@ from threadpoolctl import threadpool_limits
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
-from calibrant.data.sources.audit_options import AuditOptions, AuditSource, SourceBlock
+from calibrant.data.sources.audit_options import (
+    REPEATED,
+    AuditOptions,
+    AuditSource,
+    SourceBlock,
+)
 from calibrant.findings.claims.audit import audit_claims, calibration_word
 from calibrant.findings.claims.claim import Claim
-from calibrant.findings.claims.data import explained_warnings, unequal_note, unequal_warnings
+from calibrant.findings.claims.data import unequal_note, unequal_warnings
+from calibrant.findings.claims.dependence import (
+    dependence_entry,
+    dependence_notes,
+    dependence_warnings,
+)
 from calibrant.findings.claims.grades import grading_warnings, step_of_checks, take_checks
 from calibrant.findings.claims.missing import missing_entry
 from calibrant.findings.claims.next_step import step_of_audit
-from calibrant.findings.claims.significance import adjust_p_values, block_tests, classic_test
+from calibrant.findings.claims.significance import adjust_p_values, classic_test
 from calibrant.findings.documents.audits import AuditBlock, Coverage, SemanticEntry
 from calibrant.findings.verification.block import verifications_of
 from calibrant.metrics.blocks.precompute_small import work_ahead
 from calibrant.metrics.stats.common_draws import Stream, batches
 from calibrant.report.typed import AuditResult
+from calibrant.verbs.dependent_rows import AuditedBlock, add_of_these
 
 if TYPE_CHECKING:
-    from calibrant.metrics.blocks.cell_block import CellBlock
     from calibrant.metrics.blocks.row_block import RowBlock
 
 _CURVE_POINTS = 100
@@ -39,8 +49,6 @@ _HISTOGRAM_BINS = 20
 _KEYS = ("model", "method", "group")
 # Blocks of few rows that are worked on together.
 _HELD = 256
-# A column explains errors where its p-value is so small and intervals get so much wider.
-_EXPLAINED, _WIDER = 0.01, 1.2
 _NO_PROBABILITY = (
     "This score ranks answers but is no probability: recalibrate it before auditing it."
 )
@@ -59,11 +67,14 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         meanings = semantic_blocks(source.draws, options, source.texts)
         pooled = {"sem_ece_pooled": plain(pooled_block(source.draws, options))}
     entries = _entries(source, options, margin)
+    add_of_these(entries)
     multiplicity = adjust_p_values(entries)
     blocks = convert(entries, list[AuditBlock])
     data = source.coverage()
     data["warnings"][:0] = grading_warnings(blocks)
-    data["warnings"] += [*explained_warnings(blocks), *unequal_warnings(blocks)]
+    searches = [(b.model, b.dependence) for b in blocks if b.dependence and not b.group]
+    data["warnings"] += [*dependence_warnings(searches), *unequal_warnings(blocks)]
+    data["notes"] = dependence_notes(blocks, streamed=source.reading["way"] == "streamed")
     of_scores = audit_claims(blocks, margin, convert(data["models"], list[Coverage]))
     drawn = bool(source.head.get("samples"))
     claims = _with_meanings(of_scores, meanings, blocks, margin, drawn=drawn)
@@ -171,23 +182,23 @@ class _Work(NamedTuple):
     def entries(self, sources: Sequence[SourceBlock]) -> list[dict[str, object]]:
         """Return the entries of some blocks; those of few rows are worked on together."""
         streams = [one.stream(self.options.seed) for one in sources]
-        blocks = [one.made(stream) for one, stream in zip(sources, streams, strict=True)]
+        pairs = zip(sources, streams, strict=True)
+        audited = [AuditedBlock.of_source(one, stream) for one, stream in pairs]
+        blocks = [each.block for each in audited]
         work_ahead(blocks, streams)
-        entries = [self.entry(*three) for three in zip(sources, blocks, streams, strict=True)]
+        entries = [self.entry(*three) for three in zip(sources, audited, streams, strict=True)]
         scored = [number for number, block in enumerate(blocks) if block.probability]
         verified = verifications_of([blocks[k] for k in scored], [streams[k] for k in scored])
         for number, verification in zip(scored, verified, strict=True):
             entries[number]["verification"] = verification
         return [
-            plain(entry | {"notes": _notes(block, one)})
-            for entry, block, one in zip(entries, blocks, sources, strict=True)
+            plain(entry | {"notes": _notes(each, one)})
+            for entry, each, one in zip(entries, audited, sources, strict=True)
         ]
 
-    def entry(
-        self, source: SourceBlock, block: RowBlock | CellBlock, stream: Stream
-    ) -> dict[str, Any]:
+    def entry(self, source: SourceBlock, audited: AuditedBlock, stream: Stream) -> dict[str, Any]:
         """Return the metrics and the evidence of one block."""
-        metrics = block.estimates()
+        block, metrics = audited.block, audited.estimates()
         if source.accuracy is not None:
             metrics["accuracy"] = source.accuracy()
         entry: dict[str, Any] = {
@@ -205,20 +216,20 @@ class _Work(NamedTuple):
 
             rows, rng = cast("RowBlock", block), self.rng("named metrics", source)
             entry["named_metrics"] = named_values(rows, self.options.named_metrics, rng)
-        if block.shares is not None:
+        if audited.dependence is not None:
+            entry["dependence"] = dependence_entry(audited.dependence)
+        if audited.plain.shares is not None:
             entry["effective_n"] = block.effective
         if block.errors:
             entry["sketch_error"] = block.errors
         if block.probability:
-            simple = block.independent and block.shares is None
-            if simple and source.group is None and (explained := _explained(source, block)):
-                entry["explained"] = explained
-            lost = None
-            if simple and source.missing is not None:
+            plain, lost = audited.plain, None
+            if plain.independent and plain.shares is None and source.missing is not None:
                 gap = metrics["confidence_gap"]
-                lost = missing_entry(block.cell_error.sums, gap, source.missing)
+                lost = missing_entry(plain.cell_error.sums, gap, source.missing)
             entry["calibration_test"] = classic_test(block)
-            entry["significance"] = block_tests(block, metrics, self.margin, lost)
+            entry["significance"] = audited.tests(metrics, self.margin, lost)
+            entry["of_these"] = audited.tests_of_these(self.margin, lost)
             if lost is not None:
                 entry["missing"] = lost
             entry["reliability"] = {
@@ -248,19 +259,13 @@ class _Work(NamedTuple):
         return named_stream(self.options.seed, name, *map(str, source.keys.values()))
 
 
-def _explained(source: SourceBlock, block: RowBlock | CellBlock) -> dict[str, float]:
-    """Return columns that explain part of the errors, and how much wider those make intervals."""
-    # Sums have no further columns.
-    rows, columns = cast("RowBlock", block), source.others()
-    effects = {name: rows.column_effect(codes) for name, codes in columns.items()}
-    level = _EXPLAINED / max(len(columns), 1)
-    return {name: wider for name, (p, wider) in effects.items() if p <= level and wider >= _WIDER}
-
-
-def _notes(block: RowBlock | CellBlock, source: SourceBlock) -> list[str]:
+def _notes(audited: AuditedBlock, source: SourceBlock) -> list[str]:
+    block = audited.block
     notes = sorted(f"{name} is undefined: {reason}" for name, reason in block.undefined.items())
-    if block.shares is not None:
+    if audited.plain.shares is not None:
         notes.append(unequal_note(block.effective, repeated=block.questions < block.n))
+    if block is not audited.plain:
+        notes.append(REPEATED)
     return [*notes, *source.notes]
 
 

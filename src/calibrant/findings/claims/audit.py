@@ -10,6 +10,7 @@ from calibrant.core.method_words import method_name
 from calibrant.findings.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
 from calibrant.findings.claims.claim import ALPHA, About, Claim, Outcome
 from calibrant.findings.claims.data import kept_shares, with_rows_kept
+from calibrant.findings.claims.dependence import clusters_words, of_these_words
 from calibrant.findings.claims.grades import on_grades
 from calibrant.findings.claims.margins import more_labels
 from calibrant.findings.claims.words import subject_name
@@ -68,7 +69,7 @@ def _entry_claims(
     # One method needs no name; of one model only the method tells confidences apart.
     name = subject_name(subject if methods else {**subject, "method": None})
     # Clusters are counted where they are too few to speak of others.
-    few_clusters = entry.questions if _tests(entry)["gap"] is None else None
+    few_clusters = clusters_words(entry) if _tests(entry)["gap"] is None else None
     shared = {"name": name, "named": named or bool(entry.group), "few_clusters": few_clusters}
     about = About(subject, shared)
     error = _error_claim(entry, margin, about)
@@ -113,6 +114,8 @@ def _direction_claim(entry: AuditBlock, margin: float, about: About, *, off_alon
         "missing": missing,
         "lost": entry.missing,
     }
+    if outcome == "undecided" and (of_these := of_these_words(entry, "gap")) is not None:
+        outcome, facts = "depends", {**facts, "of_these": of_these}
     p_adjusted = None if test is None else test["p_adjusted"]
     return rule.claim(outcome, about, facts, estimate=sized, p_adjusted=p_adjusted, margin=margin)
 
@@ -165,8 +168,11 @@ def _error_claim(entry: AuditBlock, margin: float, about: About) -> Claim:
     outcome: Outcome = "shown" if _is_shown(test) else "undecided"
     if within["holds"]:
         outcome = "equivalent"
+    facts: dict[str, Any] = {**within}
+    if outcome == "undecided" and (of_these := of_these_words(entry, "calibration")) is not None:
+        outcome, facts["of_these"] = "depends", of_these
     p = None if test is None else test["p_adjusted"]
-    return MISCALIBRATED.claim(outcome, about, within, estimate=error, p_adjusted=p, margin=margin)
+    return MISCALIBRATED.claim(outcome, about, facts, estimate=error, p_adjusted=p, margin=margin)
 
 
 def _separates_claim(entry: AuditBlock, about: About, *, varies: bool) -> Claim | None:

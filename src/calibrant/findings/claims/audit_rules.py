@@ -48,9 +48,13 @@ _HOW_OFTEN = f" (such forecasts came true in {percent(FORECAST_TRUE)} of simulat
 
 
 def _few_clusters(facts: Facts) -> str:
-    clusters = facts["few_clusters"]
-    what = "1 question or topic" if clusters == 1 else f"{clusters} questions or topics"
+    what = facts["few_clusters"]
     return f"Rows come from {what}: at least {FEWEST} are needed to speak of others like them."
+
+
+def _depends(facts: Facts) -> str:
+    """Return what a claim depends on: grades, which groups are meant, or missing confidences."""
+    return next((name for name in ("grades", "of_these") if name in facts), "missing")
 
 
 def _direction(name: str, opposite: str) -> ClaimRule:
@@ -59,7 +63,7 @@ def _direction(name: str, opposite: str) -> ClaimRule:
         margin=ERROR_MARGIN,
         opposite=f"audit.{opposite}",
         undecided=lambda facts: "few" if facts["few_clusters"] else "open",
-        depends=lambda facts: "grades" if "grades" in facts else "missing",
+        depends=_depends,
         says=_says,
         if_missing=lambda facts: _IF_MISSING[facts["missing"]],
         # A small mean gap may hide gaps of both signs: the verdict beside is then about those.
@@ -102,7 +106,8 @@ MISCALIBRATED = rule(
     undecided=lambda facts: (
         "few" if facts["few_clusters"] else "tested" if facts["tested"] else "unreachable"
     ),
-    depends=grades_sentence,
+    depends=lambda facts: "of_these" if "of_these" in facts else "grades",
+    grades_sentence=grades_sentence,
     subject=_subject,
     cells=_cells,
     few=_few_clusters,

@@ -205,42 +205,6 @@ def _repeated(models: Sequence[Coverage]) -> Iterable[DataWarning]:
         yield warning("duplicates", text, models=_names(twice))
 
 
-def explained_warnings(entries: Sequence[AuditBlock]) -> list[DataWarning]:
-    """Warn of columns that explain part of the errors: rows of one topic are then alike.
-
-    Examples
-    --------
-    >>> explained = {"topic": 1.62}
-    >>> entry = AuditBlock(model="a", method="p", n=9, metrics={}, explained=explained)
-    >>> explained_warnings([entry])[0]["text"]
-    'Column topic explains part of the errors: what is said is true of these topics only. For \
-others like them intervals are 1.6 times as wide: name topic as the cluster.'
-    """
-    by_column: dict[str, list[tuple[float, str]]] = {}
-    for entry in entries:
-        for column, wider in entry.explained.items():
-            by_column.setdefault(column, []).append((wider, entry.model))
-    return [
-        warning(
-            "explained",
-            f"Column {column} explains part of the errors: what is said is true of these "
-            f"{_plural(column)} only. For others like them intervals are "
-            f"{max(models)[0]:.1f} times as wide: name {column} as the cluster.",
-            columns={"cluster": column},
-            models=[name for _, name in models],
-        )
-        for column, models in by_column.items()
-    ]
-
-
-def _plural(column: str) -> str:
-    """Return how values of a column are called: topics, categories."""
-    if not column.isalpha():
-        return "groups"
-    name = column.lower()
-    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
-
-
 def unequal_note(effective: float, *, repeated: bool = False) -> str:
     """Say how much rows of unequal weight, or questions with unequally many rows, tell.
 

@@ -23,13 +23,28 @@ def _after(facts: Facts) -> str:
     return f", after allowing for {count(before, 'group')} found before it" if before else ""
 
 
+def _beside(facts: Facts) -> str:
+    """Name what would stand out, were it not for a jump of the curve."""
+    stretches = facts["stretches"]
+    if not stretches:
+        return ""
+    first = f"{stretches[0]} is a stretch of the confidence"
+    return f"{first}: nothing beyond it can be tested."
+
+
 STANDS_OUT = rule(
     "groups.stands_out",
     margin=GROUP_MARGIN,
     undecided=lambda facts: "some" if facts["tested"] else "none",
     after=_after,
+    beside=_beside,
 )
-NAMED = rule("groups.named", margin=GROUP_MARGIN, after=_after)
+NAMED = rule(
+    "groups.named",
+    margin=GROUP_MARGIN,
+    after=_after,
+    undecided=lambda facts: "stretch" if facts["stretch"] else "open",
+)
 DIFFERENCE = rule("groups.difference", margin=GROUP_MARGIN)
 DECISION_RISK = rule("groups.decision_risk")
 
@@ -77,16 +92,18 @@ def _nothing_found(entry: GroupsEntry, about: About) -> Claim:
     if critical is not None and math.isfinite(critical):
         spread = entry.rate * (1 - entry.rate) / 0.09
         more = max(spread * ((critical + 0.84) / GROUP_MARGIN) ** 2 - entry.n, 0)
-    facts = {"tested": entry.multiplicity.tested, "more": more}
+    stretches = entry.stretches
+    facts = {"tested": entry.multiplicity.tested, "more": more, "stretches": stretches}
     return STANDS_OUT.claim("undecided", about, facts, n=entry.n)
 
 
 def _group(rule: ClaimRule, group: GroupEntry, about: About, before: int = 0) -> Claim:
     _, low, high = group.beyond.numbers
     outcome: Outcome = "shown" if group.flagged else "undecided"
-    if not group.flagged and low > -GROUP_MARGIN and high < GROUP_MARGIN:
+    if not (group.flagged or group.stretch) and low > -GROUP_MARGIN and high < GROUP_MARGIN:
         outcome = "equivalent"
     facts = {**about.facts, "rule": group.rule, "rows": group.n, "before": before}
+    facts |= {"stretch": group.stretch, "stretches": []}
     about = About({**about.subject, "rule": group.rule}, facts)
     return _gap_claim(rule, outcome, about, group.beyond, group.p_adjusted)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -102,6 +102,48 @@ def block_tests(
         },
         "separation": separation_test(auroc, ranks),
     }
+
+
+def stricter_tests(one: Significance, other: Significance) -> Significance:
+    """Return tests that stand under both of two groupings: of each the larger p-value."""
+    gaps = [tests["within_margin"]["gap"] for tests in (one, other)]
+    first, second = one["within_margin"]["error"], other["within_margin"]["error"]
+    return {
+        "calibration": _larger(one["calibration"], other["calibration"]),
+        "gap": _larger(one["gap"], other["gap"]),
+        "within_margin": {
+            "gap": _larger(*gaps),
+            "error": {
+                **first,
+                "p_value": max(first["p_value"], second["p_value"]),
+                "upper": max(first["upper"] or 0.0, second["upper"] or 0.0),
+                "at_best": max(first["at_best"] or 0.0, second["at_best"] or 0.0),
+                "reachable": max(first["reachable"] or 0.0, second["reachable"] or 0.0),
+                "accuracy_agrees": first["accuracy_agrees"] and second["accuracy_agrees"],
+                "smooth": first["smooth"] and second["smooth"],
+            },
+        },
+        "separation": _larger(one["separation"], other["separation"]),
+    }
+
+
+def _larger(one: Test | None, other: Test | None) -> Test | None:
+    """Return the larger of each p-value; None where one grouping cannot be tested."""
+    if one is None or other is None:
+        return None
+    return cast("Test", {name: max(p, other.get(name, p)) for name, p in one.items()})  # type: ignore[call-overload]
+
+
+def without_within(tests: Significance) -> Significance:
+    """Return tests that leave 'calibrated' and 'agrees on average' unsaid."""
+    within = tests["within_margin"]
+    error: ErrorTest = {**within["error"], "accuracy_agrees": False}
+    return {**tests, "within_margin": {"gap": None, "error": error}}
+
+
+def of_these_alone(tests: Significance) -> Significance:
+    """Return tests that say nothing of other groups than these: there are too few of them."""
+    return {**without_within(tests), "calibration": None, "gap": None}
 
 
 def classic_test(block: RowBlock | CellBlock) -> ClassicTest:

@@ -159,6 +159,29 @@ class Verdict(Part, frozen=True, kw_only=True):
     sure: str = ""
 
 
+class DependentGroupsEntry(Part, frozen=True, kw_only=True):
+    """A grouping whose rows are right and wrong together, and by how much errors grow."""
+
+    kind: str
+    column: str | None
+    words: str
+    groups: int
+    largest: float
+    inflation: float
+    p_value: float
+
+
+class DependenceEntry(Part, frozen=True, kw_only=True):
+    """What was searched for rows that hang together, by kind, and what was found.
+
+    `of_these` has corrected p-values of what is said of these very groups alone.
+    """
+
+    searched: dict[str, int] = msgspec.field(default_factory=dict)
+    groups: list[DependentGroupsEntry] = msgspec.field(default_factory=list)
+    of_these: dict[str, float] = msgspec.field(default_factory=dict)
+
+
 class AuditBlock(Part, frozen=True, kw_only=True):
     """The audit of one model and method, or of one group of it, with its metrics by name."""
 
@@ -170,7 +193,7 @@ class AuditBlock(Part, frozen=True, kw_only=True):
     questions: int = 0
     probability: bool = True
     effective_n: float | None = None
-    explained: dict[str, float] = msgspec.field(default_factory=dict)
+    dependence: DependenceEntry | None = None
     named_metrics: dict[str, dict[str, float | None]] = msgspec.field(default_factory=dict)
     calibration_test: ClassicTest | None = None
     significance: Significance | None = None

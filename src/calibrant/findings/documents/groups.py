@@ -33,6 +33,7 @@ class GroupEntry(Part, frozen=True, kw_only=True):
     p_adjusted: float
     flagged: bool
     echo_of: str | None
+    stretch: bool = False
     cost: EstimateEntry | UnsetType = UNSET
     saved: EstimateEntry | UnsetType = UNSET
 
@@ -124,6 +125,7 @@ class GroupsEntry(Part, frozen=True, kw_only=True):
     multiplicity: Multiplicity
     groups: list[GroupEntry]
     groups_not_shown: int
+    stretches: list[str]
     differences: list[GroupDifference]
     reliability: GroupReliability
 

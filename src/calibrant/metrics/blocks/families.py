@@ -323,8 +323,13 @@ def area_under_roc(block: MetricBlock) -> Ends:
     if block.one_class:
         return math.nan, 0.0, 0.0, "it needs right and wrong answers, all are the same"
     value, rows = block.ranking_rows("auroc")
-    right = block.effective * block.accuracy_ends[0]
-    ends = area_interval(value, block.error(rows), right, block.effective - right, block.level)
+    error, count = block.error(rows), block.effective
+    if block.units.codes is not None and error > 0:
+        # Outcomes are few or many by rows: so many independent ones would have this error.
+        alone = math.sqrt(float(np.square(rows).sum())) / rows.size
+        count = max(rows.size * min(alone / error, 1.0) ** 2, count)
+    right = count * block.accuracy_ends[0]
+    ends = area_interval(value, error, right, count - right, block.level, units=block.effective)
     return value, *ends
 
 

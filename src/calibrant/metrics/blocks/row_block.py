@@ -21,7 +21,6 @@ from calibrant.metrics.intervals.gap_model import GapModel
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
-from calibrant.metrics.stats.clusters import column_effect
 from calibrant.metrics.stats.kernels import even_steps
 from calibrant.metrics.stats.units import UnitInfluence, Units
 
@@ -90,14 +89,6 @@ class RowBlock(MetricBlock):
         below = np.append(ranked.score[1:], -1.0)
         ends = ranked.score, below
         return threshold_counts(ranked, *ends, level=self.level, rows=data.rows, units=units)
-
-    def column_effect(self, codes: Indices) -> tuple[float, float]:
-        """Return whether a column explains outcomes: the p-value, and how much wider errors get."""
-        cells = self.cell_error.table
-        cell = cells.place[self.ranked.score.size - 1 - self.ranked.group]
-        rate = cells.said - cells.gap
-        variance = rate * (1 - rate) * cells.rows / np.maximum(cells.rows - 1, 1)
-        return column_effect(codes, self.data.correct - rate[cell], variance[cell])
 
 
 # With fewer neighbours their differences say nothing reliable about the noise.

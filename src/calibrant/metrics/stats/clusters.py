@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from calibrant.core.arrays import Array, Floats, Indices
+from calibrant.core.arrays import Floats, Indices
 from calibrant.metrics.stats.few_numbers import stdtr
 
 # Fewer clusters say nothing about others like them.
@@ -174,44 +174,43 @@ def _normal_signs(sums: Any, rng: np.random.Generator) -> Floats:
     return np.vstack([seen, rng.standard_normal((_DRAWS, values.size)) @ root.T])
 
 
-def column_effect(codes: Array, left: Floats, variance: Floats) -> tuple[float, float]:
-    """Return whether a column explains outcomes: the p-value, and how much wider errors get.
+def two_way_p_value(excess: Floats, first: Indices, second: Indices) -> float:
+    """Return the p-value of 'the mean is 0' where rows hang together in two ways at once.
+
+    The variance is that of both groupings less that of what they share, and at least the larger
+    of both; degrees of freedom are those of the fewer groups.
 
     Parameters
     ----------
-    codes
-        Value of the column in each row, as a number from 0 on.
-    left
-        Outcome minus the share of right answers in its cell.
-    variance
-        What its variance would be if the column said nothing.
+    excess
+        Confidence minus outcome of each row.
+    first, second
+        Group of each row, from 0 on.
+
+    References
+    ----------
+    Cameron, Gelbach and Miller (2011), 'Robust inference with multiway clustering'.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> codes = np.repeat(np.arange(10), 100)
-    >>> right = rng.random(1_000) < np.where(codes < 5, 0.8, 0.6)
-    >>> p, wider = column_effect(codes, right - right.mean(), np.full(1_000, 0.21))
-    >>> p < 1e-3, wider > 1.2
-    (True, True)
+    >>> first, second = rng.integers(0, 15, (2, 1_000))
+    >>> excess = rng.normal(0, 0.4, 1_000) + rng.normal(0, 0.1, 15)[first]
+    >>> two_way_p_value(excess, first, second) > 0.05
+    True
     """
-    rows = np.bincount(codes).astype(np.float64)
-    sums, variances = np.bincount(codes, left), np.bincount(codes, variance)
-    varied = variances > 0
-    degrees = int(varied.sum()) - 1
-    if degrees < 1:
-        return 1.0, 1.0
-    statistic = float((sums[varied] ** 2 / variances[varied]).sum())
-    # The variance of chi-square is widened by the kurtosis of few outcomes.
-    fourth = np.bincount(codes, variance * (1 - 6 * variance))[varied] / variances[varied] ** 2
-    spread = max(2 * degrees + float(fourth.sum()), 0.5 * degrees)
-    scale = 2 * degrees / spread
-    # Loaded here, for tables with further columns: scipy takes long to load.
-    from scipy import special
+    mean = float(excess.mean())
+    rest = excess - mean
+    both = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
 
-    p_value = float(special.chdtrc(degrees * scale, statistic * scale))
-    pairs = float((rows**2).sum() - rows.sum())
-    shared = max(float((sums**2).sum()) - float(variances.sum()), 0.0) / pairs if pairs else 0.0
-    mean_size = float((rows**2).sum() / rows.sum())
-    wider = math.sqrt(1 + shared * (mean_size - 1) / max(float(variance.mean()), 1e-9))
-    return p_value, wider
+    def variance(codes: Indices) -> tuple[float, int]:
+        sums = np.bincount(codes, rest)[np.bincount(codes) > 0]
+        scale = sums.size / max(sums.size - 1, 1)
+        return float(sums @ sums) * scale / excess.size**2, int(sums.size)
+
+    (one, groups), (other, others), (shared, _) = map(variance, (first, second, both))
+    square = max(one + other - shared, one, other)
+    if square <= 0:
+        return 1.0
+    degrees = max(min(groups, others) - 1, 1)
+    return 2 * float(stdtr(degrees, -abs(mean) / math.sqrt(square)))

@@ -97,6 +97,21 @@ class Dependence(Struct, frozen=True):
     groups: tuple[DependentGroups, ...] = ()
     tested: tuple[GroupingKind, ...] = ()
 
+    def of_rows(self, rows: Indices) -> Dependence:
+        """Return the same for some of the rows; what was tested stays."""
+        part = tuple(
+            _dependent(
+                replace(
+                    each.grouping,
+                    codes=np.unique(each.grouping.codes[rows], return_inverse=True)[1],
+                ),
+                each.p_value,
+                each.inflation,
+            )
+            for each in self.groups
+        )
+        return replace(self, groups=part)
+
     @property
     def clusters(self) -> Indices | None:
         """Cluster of each row, or None where rows look independent."""

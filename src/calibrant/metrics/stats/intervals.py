@@ -236,7 +236,13 @@ def _area_candidates() -> tuple[Floats, ...]:
 
 
 def area_interval(
-    area: float, error: float, right: float, wrong: float, level: float
+    area: float,
+    error: float,
+    right: float,
+    wrong: float,
+    level: float,
+    *,
+    units: float = math.inf,
 ) -> tuple[float, float, str]:
     """Return the interval of an area under the ROC curve, and how it was made.
 
@@ -251,6 +257,8 @@ def area_interval(
         How many answers are right and wrong; of unequal weights, as many equal ones.
     level
         Coverage.
+    units
+        Independent units that the error was estimated from, where these are fewer.
 
     Examples
     --------
@@ -263,9 +271,10 @@ def area_interval(
     rarer = max(min(right, wrong), 2.0)
     flat = error == 0 or not 0 < area < 1
     if not flat and rarer >= FEW_OUTCOMES:
-        return *logit_interval(area, error, level, units=rarer), "delong-logit"
+        known = max(min(rarer, units), 2.0)
+        return *logit_interval(area, error, level, units=known), "delong-logit"
     low, high = area_score_interval(area, right, wrong, level)
     if flat:
         return low, high, "score"
-    near, far = logit_interval(area, error, level, units=rarer)
+    near, far = logit_interval(area, error, level, units=max(min(rarer, units), 2.0))
     return min(low, near), max(high, far), "score and delong"

@@ -14,6 +14,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.trust.linear import ConfidenceBasis, least_squares
+from calibrant.trust.near_confidence import ConfidenceCells
 from calibrant.trust.trees.boosting import FOLDS, Encoded, boosted_residuals, encode, fold_of_unit
 
 _FEWEST = 100
@@ -82,8 +83,8 @@ class GroupingLoss:
 
     Boosted trees learn from four fifths of the rows what the features say beyond the confidence;
     that prediction, cleared of everything the confidence explains, is held against the outcomes
-    of the last fifth. A misfit of the recalibration does not enter: a copy of the confidence as
-    only feature gives 0.
+    of the last fifth, over all rows and within cells of nearly equal confidence. A misfit of the
+    recalibration does not enter: a copy of the confidence as only feature gives 0.
 
     Parameters
     ----------
@@ -145,7 +146,15 @@ class GroupingLoss:
         fold = fold_of_unit(len(f), units, self.seed)
         knots = self._knots(f, y, fold, units)
         self.fit_ = cross_fit(encode(frame), f, y, fold, knots=knots)
-        self._keep(self._bound(self.fit_, units), f, y, units)
+        # A jump of the curve that the spline does not follow is no loss: what is shown must show
+        # within cells of nearly equal confidence too.
+        beyond = self.fit_.corrected - self.fit_.recalibrated
+        within = ConfidenceCells(f).within(beyond, y, units)
+        bound = self._bound(self.fit_, units)
+        self.value_ = min(bound.value, within.value)
+        self.lower_ = min(bound.lower, within.at_least(self.level))
+        self.p_value_ = max(float(ndtr(-bound.statistic / _WIDER)), within.p_value)
+        self._sum_up(f, y, units)
         return self
 
     def _knots(self, f: Floats, y: Floats, fold: Ints, units: Ints | None) -> int | None:
@@ -171,11 +180,9 @@ class GroupingLoss:
         value = (theta * abs(theta) - error**2) / size
         return _Bound(value, max(0.0, theta - quantile * error) ** 2 / size, theta / error)
 
-    def _keep(self, bound: _Bound, f: Floats, y: Floats, units: Ints | None) -> None:
+    def _sum_up(self, f: Floats, y: Floats, units: Ints | None) -> None:
         squares, left = (f - y) ** 2, self.fit_.residual**2
         reach = float(ndtri(0.5 + self.level / 2))
-        self.value_, self.lower_ = bound.value, bound.lower
-        self.p_value_ = float(ndtr(-bound.statistic / _WIDER))
         self.ceiling_ = float(left.mean() + reach * mean_error(left, units))
         self.interval_ = (self.lower_, self.ceiling_)
         n = len(f) if units is None else int(units.max()) + 1

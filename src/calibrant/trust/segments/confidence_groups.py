@@ -20,6 +20,7 @@ from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.trust.linear import ConfidenceBasis, least_squares
+from calibrant.trust.near_confidence import ConfidenceCells
 from calibrant.trust.policy_file import Row, SavedPolicy
 from calibrant.trust.segments.conditions import Candidates, GroupRule, candidate_rules, parse_rule
 from calibrant.trust.segments.group import Judged, describe, differences
@@ -152,6 +153,8 @@ class ConfidenceGroups:
         The corrected confidence.
     tested_ : int
         Number of rules looked at.
+    stretches_ : list of str
+        Rules that would stand out but are stretches of the confidence.
     left_out_ : int
         Rows left out because their unit (question) has a row already.
 
@@ -189,10 +192,10 @@ class ConfidenceGroups:
             )
         frame, f, y = self._one_per_unit(frame, f, y, units)
         rules = candidate_rules(frame, self.min_group)
-        columns = ConfidenceBasis().fit(f).transform(f)
+        columns, cells = ConfidenceBasis().fit(f).transform(f), ConfidenceCells(f)
         rng = named_stream(self.seed, "groups")
         self.search_ = search_groups(
-            rules, columns, y, min_group=self.min_group, rng=rng, alpha=self.alpha
+            rules, columns, y, cells, min_group=self.min_group, rng=rng, alpha=self.alpha
         )
         self.tested_ = int(self.search_.first.usable.sum())
         self.pairs_dropped_ = rules.dropped
@@ -201,12 +204,13 @@ class ConfidenceGroups:
         selected = self.search_.selected
         judged = [
             *(Judged(one, "found", rules.mask(one.position), True) for one in selected),
-            *self._named(named, masks, columns, y),
+            *self._named(named, masks, columns, y, cells),
             *self._values(rules),
         ]
         self.groups_ = [describe(one, f, y, self.level) for one in judged]
         self.rules_ = [one.finding.rule for one in judged]
         self.differences_ = differences(named, masks, f, y, self.level)
+        self.stretches_ = [rules.rule(at).label for at in self.search_.stretches]
         self.corrector_ = fit_corrector([one.rule for one in selected], frame, f, y)
         return self
 
@@ -233,7 +237,7 @@ class ConfidenceGroups:
         for at in singles:
             finding, mask = self.search_.redrawn.finding(rules.rule(at), at, first), rules.mask(at)
             echo = self._echo_of(rules, mask) if finding.stands_out else None
-            yield Judged(finding, "value", mask, False, echo)
+            yield Judged(finding, "value", mask, False, echo, at in self.search_.stretches)
 
     def _echo_of(self, rules: Candidates, mask: Mask) -> str | None:
         """Return the flagged group that overlaps most with a group that is unusual without it."""
@@ -242,7 +246,12 @@ class ConfidenceGroups:
         return max(overlaps)[1] if overlaps else None
 
     def _named(
-        self, rules: list[GroupRule], masks: list[Mask], columns: Floats, y: Floats
+        self,
+        rules: list[GroupRule],
+        masks: list[Mask],
+        columns: Floats,
+        y: Floats,
+        cells: ConfidenceCells,
     ) -> list[Judged]:
         """Judge groups that were named beforehand: they answer for the named ones alone."""
         for rule, mask in zip(rules, masks, strict=True):
@@ -260,4 +269,8 @@ class ConfidenceGroups:
                     hint="name groups by other columns than the confidence",
                 )
         pairs = zip(findings, masks, strict=True)
-        return [Judged(of, "named", mask, of.stands_out) for of, mask in pairs]
+        within = [cells.within(mask, y) for mask in masks]
+        return [
+            Judged(of, "named", mask, of.stands_out and near.shows, stretch=near.is_stretch)
+            for (of, mask), near in zip(pairs, within, strict=True)
+        ]

@@ -14,6 +14,7 @@ from calibrant.findings.documents.groups import Ends, GroupDifference, GroupEntr
 from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
 from calibrant.metrics.stats.multiplicity import holm
 from calibrant.trust.linear import ConfidenceBasis, project, projector
+from calibrant.trust.near_confidence import ConfidenceCells
 from calibrant.trust.segments.conditions import GroupRule
 from calibrant.trust.segments.search import TestedGroup
 
@@ -25,7 +26,7 @@ class Judged(NamedTuple):
 
     `kind`: ``"found"`` (stands out beyond the overall error), ``"named"`` (written by the user) or
     ``"value"`` (one value or cut of one feature). `echo_of`: the flagged group that explains why
-    this one looks unusual.
+    this one looks unusual. `stretch`: it is a stretch of the confidence.
     """
 
     finding: TestedGroup
@@ -33,6 +34,7 @@ class Judged(NamedTuple):
     mask: Mask
     flagged: bool
     echo_of: str | None = None
+    stretch: bool = False
 
 
 def describe(judged: Judged, confidence: Floats, correct: Floats, level: float) -> GroupEntry:
@@ -64,6 +66,7 @@ def describe(judged: Judged, confidence: Floats, correct: Floats, level: float) 
         p_adjusted=finding.p_adjusted,
         flagged=judged.flagged,
         echo_of=judged.echo_of,
+        stretch=judged.stretch,
     )
 
 
@@ -99,8 +102,10 @@ def gap_difference(
     shift = float(cleared @ y) / weight
     error = _error(basis, cleared, y, shift) / weight
     reach = float(ndtri(0.5 + level / 2)) * error
+    within = ConfidenceCells(f).within(side, y)
     estimate = Estimate(-shift, -shift - reach, -shift + reach, n=n, level=level, interval="robust")
-    return estimate, float(2 * ndtr(-abs(shift) / error))
+    p = float(2 * ndtr(-abs(shift) / error))
+    return estimate, p if within.shows else max(p, 2 * min(within.p_value, 1 - within.p_value))
 
 
 def _error(basis: Floats, cleared: Floats, y: Floats, shift: float) -> float:

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.trust.linear import project, projector
+from calibrant.trust.near_confidence import ConfidenceCells
 from calibrant.trust.segments.conditions import Candidates, GroupRule
 
 _DRAWS = 499
@@ -120,6 +121,8 @@ class Search:
     ----------
     selected
         Groups that stand out, strongest first, each beyond the ones before.
+    stretches
+        Places of candidates that would stand out but are stretches of the confidence.
     first
         All candidates in the first round.
     redrawn
@@ -127,6 +130,7 @@ class Search:
     """
 
     selected: tuple[TestedGroup, ...]
+    stretches: tuple[int, ...]
     first: Sums
     redrawn: Redrawn
 
@@ -135,6 +139,7 @@ def search_groups(
     rules: Candidates,
     columns: Floats,
     correct: Floats,
+    cells: ConfidenceCells,
     *,
     min_group: int,
     rng: np.random.Generator,
@@ -150,6 +155,8 @@ def search_groups(
         What the confidence explains, one row per answer (`ConfidenceBasis`).
     correct
         Outcome per row.
+    cells
+        Rows of nearly equal confidence: within them a group must show as well.
     min_group
         Fewest rows of a group; a quarter of them must be left once confidence is accounted for.
     rng
@@ -162,17 +169,22 @@ def search_groups(
     # Explaining a group takes a direction away, so this critical value serves later rounds too.
     redrawn = _redrawn(rules, basis, correct, first, rng, alpha)
     selected: list[TestedGroup] = []
-    while len(selected) < _MOST_ROUNDS and len(rules):
+    stretches: list[int] = []
+    for _ in range(_MOST_ROUNDS if len(rules) else 0):
         at = int(np.argmax(np.abs(sums.statistic)))
         finding = redrawn.finding(rules.rule(at), at, sums)
         if not finding.stands_out:
             break
-        selected.append(finding)
         column = rules.mask(at).astype(np.float64)
+        within = cells.within(column, correct)
+        if within.shows:
+            selected.append(finding)
+        elif within.is_stretch:
+            stretches.append(at)
         beyond = column - project(basis, column)
         basis = np.column_stack([basis, beyond / np.linalg.norm(beyond)])
         sums = _sums(rules, basis, correct, min_group)
-    return Search(tuple(selected), first, redrawn)
+    return Search(tuple(selected), tuple(stretches), first, redrawn)
 
 
 def judge_groups(

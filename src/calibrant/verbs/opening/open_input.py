@@ -13,9 +13,10 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Call, Hint
 from calibrant.data import Scores, Study, load_scores
 from calibrant.data.formats import database_part, entries_below, is_fetched, is_study, store_path
-from calibrant.data.guesses import outcome_columns
 from calibrant.data.logs.recognise import recognise
 from calibrant.data.reading import FRACTION
+from calibrant.data.reading.derived import set_grader
+from calibrant.data.reading.roles import outcome_columns
 from calibrant.data.sources.input import Input
 from calibrant.data.sources.objects import STDIN, plain_input
 from calibrant.data.sources.reading import ReadingOptions
@@ -23,6 +24,16 @@ from calibrant.data.sources.tables import OpenArrays, OpenStudy, OpenTables
 from calibrant.data.tables import collect, column_names, scan_table
 
 _LOG_ENDINGS = frozenset({".eval", ".html", ".json", ".jsonl", ".parquet"})
+
+
+def _grades(answers: list[Any], golds: list[Any], questions: list[Any]) -> list[bool | None]:
+    # Loaded here: few tables hold answers that nobody graded.
+    from calibrant.answers.semantics import grade_answers
+
+    return grade_answers(answers, golds, questions=questions)
+
+
+set_grader(_grades)
 
 
 def log_files(data: Any) -> Sequence[str | Path]:

@@ -4,6 +4,7 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.data import Scores, load_scores, read_table, scan_table
-from calibrant.data.guesses import NAMES, question_text
+from calibrant.data.reading.names import columns_called
 from calibrant.data.rules import RULES
 from calibrant.data.sources.input import Input
 from calibrant.data.sources.reading import ReadingOptions
@@ -23,7 +24,6 @@ from calibrant.data.tables import with_question_columns
 from calibrant.verbs.opening.choose_source import is_large
 from calibrant.verbs.opening.open_input import open_input
 
-_ANSWERS, _REFERENCES = NAMES["texts"]["answers"], NAMES["texts"]["references"]
 _FACET_VALUES = 60
 # Whoever looks at rows wants all of them, as they are stated: no rule refuses them here.
 _ALL: dict[str, Any] = {"repeats": True, "on_invalid": "drop", "graded": True, "mend": None}
@@ -101,14 +101,15 @@ def _numbered(source: Any) -> Any:
 def _texts(frame: pl.DataFrame, facets: Sequence[str], scores: Scores) -> dict[str, str]:
     """Return the columns of question, answer and reference by role, those that are there."""
     names = frame.columns
-    usual = {name.lower(): name for name in names}
     long = [name for name in names if name not in {*facets, ROW}]
-    question = "text" if "text" in long else question_text(long)
+    texts = columns_called("question_text", long)
+    question = "text" if "text" in long else next(iter(texts), None)
     asked = scores.reading.columns.get("question_id", "")
     by_role = {
-        "question": question or ("question_id" if question_text([asked]) else None),
-        "answer": next((usual[name] for name in _ANSWERS if name in usual), None),
-        "reference": next((usual[name] for name in _REFERENCES if name in usual), None),
+        "question": question
+        or ("question_id" if columns_called("question_text", [asked]) else None),
+        "answer": next(iter(columns_called("answer", names)), None),
+        "reference": next(iter(columns_called("reference", names)), None),
     }
     return {role: name for role, name in by_role.items() if name is not None}
 
@@ -118,7 +119,8 @@ def _facets(frame: pl.DataFrame, scores: Scores) -> list[str]:
     same = (name for names in scores.reading.same.values() for name in names)
     kinds = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
     some = frame.head(200_000)
-    taken = {*OWN, ROW, LEFT_OUT, "cluster_id", *_ANSWERS, *_REFERENCES, *same}
+    texts = (columns_called(use, frame.columns) for use in ("answer", "reference"))
+    taken = {*OWN, ROW, LEFT_OUT, "cluster_id", *chain(*texts), *same}
     return [
         name
         for name, kind in frame.schema.items()
@@ -190,4 +192,6 @@ def _staged(data: Any, asked: ReadingOptions) -> Rows:
 def _same_reading(asked: ReadingOptions, scores: Scores) -> ReadingOptions:
     """Return the options that read a later part as the first one was read."""
     roles = {"question" if n == "question_id" else n: c for n, c in scores.reading.columns.items()}
-    return replace(asked, **roles, scale=scores.reading.scale)
+    made = scores.reading.options
+    kept = {name: column for name, column in roles.items() if name not in made}
+    return replace(asked, **{**kept, "scale": scores.reading.scale, **made})

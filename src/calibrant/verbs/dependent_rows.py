@@ -1,0 +1,146 @@
+"""Numbers and tests of an audit where rows hang together: between groups, and for these alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from calibrant.core.estimate import Estimate
+from calibrant.data.sources.audit_options import SourceBlock
+from calibrant.findings.claims.dependence import MOST_MEANT
+from calibrant.findings.claims.significance import (
+    adjust_p_values,
+    block_tests,
+    of_these_alone,
+    stricter_tests,
+    without_within,
+)
+from calibrant.metrics.stats.clusters import FEWEST, two_way_p_value
+from calibrant.metrics.stats.common_draws import Stream
+from calibrant.metrics.stats.dependence import Dependence
+
+if TYPE_CHECKING:
+    from calibrant.findings.documents.audits import MissingEntry, Significance
+    from calibrant.metrics.blocks.cell_block import CellBlock
+    from calibrant.metrics.blocks.row_block import RowBlock
+
+_TESTED = ("confidence_gap", "auroc")
+
+
+class AuditedBlock(Struct, frozen=True):
+    """A block of an audit with the groups in which its rows hang together.
+
+    Parameters
+    ----------
+    block
+        What numbers are of: between the groups, where there are enough of them.
+    plain
+        The same with independent rows; the block itself where nothing was found.
+    second
+        Between the groups of a second grouping.
+    dependence
+        What was searched and found; None where that was not searched.
+    """
+
+    block: RowBlock | CellBlock
+    plain: RowBlock | CellBlock
+    second: RowBlock | None = None
+    dependence: Dependence | None = None
+
+    @classmethod
+    def of_source(cls, source: SourceBlock, stream: Stream) -> AuditedBlock:
+        """Return the numbers of a source, between groups where its rows hang together."""
+        plain, dependence = source.made(stream), source.dependence()
+        groups = [] if dependence is None else dependence.groups
+        enough = [each.grouping.codes for each in groups if each.count >= FEWEST]
+        if not enough or source.clustered is None:
+            return cls(plain, plain, None, dependence)
+        between = [source.clustered(codes, stream) for codes in enough]
+        return cls(between[0], plain, between[1] if len(between) > 1 else None, dependence)
+
+    @property
+    def together(self) -> bool:
+        """Whether rows hang together."""
+        return self.dependence is not None and bool(self.dependence.groups)
+
+    def estimates(self) -> dict[str, Estimate]:
+        """Return all metrics; of two groupings the wider interval of each."""
+        metrics = self.block.estimates()
+        if self.second is None:
+            return metrics
+        return {
+            name: replace(one, low=min(one.low, other.low), high=max(one.high, other.high))
+            for (name, one), other in zip(
+                metrics.items(), self.second.estimates().values(), strict=True
+            )
+        }
+
+    def tests(
+        self, metrics: Mapping[str, Estimate], margin: float, lost: MissingEntry | None
+    ) -> Significance:
+        """Return the tests of what holds for other groups like these, too."""
+        tests = block_tests(self.block, metrics, margin, lost)
+        if not self.together:
+            return tests
+        assert self.dependence is not None
+        groups = self.dependence.groups
+        if self.second is not None:
+            other = self.second.estimates(_TESTED)
+            tests = stricter_tests(tests, block_tests(self.second, other, margin, lost))
+            data = self.block.data
+            excess = data.confidence - data.correct
+            p_value = two_way_p_value(excess, *(each.grouping.codes for each in groups))
+            tests = _at_least(tests, p_value)
+        if lost is not None:
+            # What is assumed of missing confidences takes rows as independent.
+            alone = block_tests(self.block, metrics, margin)["gap"]
+            tests = _at_least(tests, 1.0 if alone is None else alone["p_value"])
+        if any(each.count < FEWEST for each in groups):
+            return of_these_alone(tests)
+        return without_within(tests) if self.dependence.few else tests
+
+    def tests_of_these(self, margin: float, lost: MissingEntry | None) -> Significance | None:
+        """Return the tests of what holds for these very groups; None where they are many."""
+        if not self.together or self.dependence is None:
+            return None
+        if max(each.count for each in self.dependence.groups) > MOST_MEANT:
+            return None
+        # Sums of a stream have no groups.
+        plain = cast("RowBlock", self.plain)
+        return block_tests(plain, plain.estimates(_TESTED), margin, lost)
+
+
+def _at_least(tests: Significance, p_value: float) -> Significance:
+    gap = tests["gap"]
+    if gap is None:
+        return tests
+    return {**tests, "gap": {**gap, "p_value": max(gap["p_value"], p_value)}}
+
+
+def add_of_these(entries: list[dict[str, Any]]) -> None:
+    """Correct the tests of these very groups as those of all entries are, in place."""
+    meant = [entry.pop("of_these", None) for entry in entries]
+    if not any(meant):
+        return
+    same = [
+        {**entry, "significance": tests if tests else _copied(entry.get("significance"))}
+        for entry, tests in zip(entries, meant, strict=True)
+    ]
+    adjust_p_values(same)
+    for entry, tests, told in zip(entries, meant, same, strict=True):
+        if tests:
+            entry["dependence"]["of_these"] = {
+                name: test["p_adjusted"]
+                for name in ("calibration", "gap", "separation")
+                if (test := told["significance"][name]) is not None
+            }
+
+
+def _copied(tests: Any) -> Any:
+    """Return tests that can be corrected again."""
+    if not isinstance(tests, dict):
+        return tests
+    return {name: _copied(test) for name, test in tests.items()}
