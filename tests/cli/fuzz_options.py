@@ -127,6 +127,7 @@ def prepare(folder):
     days = [f"2026-01-{1 + i % 28:02}" for i in range(240)]
     table = two_models(120).with_columns(time=pl.Series(days))
     table.write_csv(folder / "scores.csv")
+    ratings(60, 30).write_csv(folder / "ratings.csv")
     half = pl.when(pl.int_range(240) % 3 == 0).then("correct")
     table.with_columns(correct=half).write_csv(folder / "open.csv")
     label_next(folder / "open.csv", folder / "batch.csv", size=6)
@@ -158,6 +159,7 @@ NEEDED = {
     "groups": ["scores.csv", "--features", "topic"],
     "cascade": ["scores.csv", "--models", "small,large", "--price", "1,8", "--features", "topic",
                 "--strategies", "confidence", "--random-splits", "2"],
+    "judge": ["ratings.csv", "--judge", "judge", "--human", "expert1,expert2"],
     "decide": ["scores.csv", "--max-error", "0.3", "--only-model", "small"],
     "grade": ["samples.csv"],
     "plan": ["--precision", "0.1", "--error-rate", "0.1"],

@@ -137,6 +137,7 @@ def test_lost_answers_are_not_bought_again_without_asking(tmp_path):
             at.wait(120)
         before = len(oracle.calls)
         assert before, at.shown
+        (study / "ledger.backup.sqlite").unlink()
         place = break_page(study / "ledger.sqlite", "payloads")
         assert place.stop > place.start
         with Terminal("run", study, "--repair") as at:

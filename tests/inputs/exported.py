@@ -286,6 +286,10 @@ def seeds_of_each_question(path):
     frame(question_id=ids, seed=[k % 2 for k in range(N)]).to_csv(path, index=False)
 
 
+def two_confidences(path):
+    frame(certainty=SAID[::-1]).to_csv(path, index=False)
+
+
 READ = {
     "spreadsheet, English": english,
     "spreadsheet, German: comma, semicolon, WAHR": german,
@@ -338,6 +342,7 @@ READ = {
     "four rows per question, without ids": four_rows_per_question,
     "a few rows without a grade": some_without_grade,
     "two models, questions numbered in a column Nr": numbers_of_questions,
+    "two columns of confidence": two_confidences,
 }
 
 
@@ -358,10 +363,6 @@ def unknown_words(path):
 def mixed_scales(path):
     said = [c * 100 if k % 4 else c for k, c in enumerate(SAID)]
     pl.DataFrame({"confidence": said, "correct": RIGHT}).write_csv(path)
-
-
-def two_confidences(path):
-    frame(certainty=SAID[::-1]).to_csv(path, index=False)
 
 
 def crossed_models(path):
@@ -390,8 +391,7 @@ ASKED = {
     "levels from 3 to 5": (likert, "--scale 1-5", "--scale percent"),
     "levels in words": (levels_in_words, "--scale"),
     "words that nobody knows": (unknown_words, "--right"),
-    "percentages and fractions": (mixed_scales, "--scale percent", "--on-invalid drop"),
-    "two columns of confidence": (two_confidences, "--confidence prob", "--confidence certainty"),
+    "percentages and fractions": (mixed_scales, "--scale percent", "--scale mixed"),
     "models and deployments crossed": (crossed_models, "--model model", "--model deployment"),
     "grades, no confidence": (no_confidence, "--confidence similarity"),
     "confidence, no grades": (no_grade, "label next"),

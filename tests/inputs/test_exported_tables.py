@@ -13,10 +13,10 @@ import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.data import load_scores
 from calibrant.findings.claims.next_step import next_step
-from inputs.exported import ASKED, READ, RIGHT, SAID, N, database, thrice
+from inputs.exported import ASKED, READ, RIGHT, SAID, N, database, thrice, two_confidences
 from support import ROOT, call
 
-ODD = {"every row three times": thrice}
+ODD = {"every row three times": thrice, "two columns of confidence": two_confidences}
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_models_side_by_side_may_be_named_and_share_an_outcome_or_not(path):
 )
 def test_what_stands_side_by_side_in_part_is_asked_about(names):
     cells = zip(SAID, SAID[::-1], map(int, RIGHT), map(int, RIGHT[::-1]), strict=True)
-    with pytest.raises(InputError, match=r"columns may be the confidence|is it correct="):
+    with pytest.raises(InputError, match=r"Several columns may be meant"):
         load_scores(pl.DataFrame(list(cells), schema=names, orient="row"))
 
 

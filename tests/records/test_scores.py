@@ -8,8 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import calibrant
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, QuestionError
 from calibrant.data import load_scores
 from calibrant.data.rules import MISSING, RULES
 
@@ -216,18 +215,23 @@ def test_models_are_never_pooled():
 
 
 def test_a_name_that_may_be_two_roles_is_told_by_its_values():
-    scored = {"certainty": [0.5, 0.6, 0.7], "score": [1, 0, 1]}
+    said = [0.5, 0.8, 0.7, 0.9] * 10
+    scored = {"certainty": said, "score": [0, 1, 0, 1] * 9 + [1, 0] * 2}
     assert load_scores(scored).reading.columns["correct"] == "score"
-    graded = {"score": [0.5, 0.6, 0.7], "passed": ["yes", "no", "yes"]}
+    graded = {"score": said, "passed": ["fail", "pass", "fail", "pass"] * 9 + ["pass", "fail"] * 2}
     assert load_scores(graded).reading.columns["confidence"] == "score"
+    # Three rows do not say which of the two values is right.
+    with pytest.raises(QuestionError, match="certainty, score = 1 means right"):
+        load_scores({"certainty": [0.5, 0.6, 0.7], "score": [1, 0, 1]})
     letters = {"confidence": [0.5, 0.6], "label": ["A", "C"], "ok": [1, 0]}
     assert load_scores(letters).reading.columns["correct"] == "ok"
 
 
 def test_a_refusal_says_which_of_the_two_is_missing():
-    with pytest.raises(InputError, match=r"there are grades \(ok\).*\n.*confidence=\"sim\""):
+    # No column is proposed whose name says nothing: it would be audited as if it were meant.
+    with pytest.raises(InputError, match=r"there are grades \(ok\).*\n.*confidence \(there are"):
         load_scores({"sim": [0.5, 0.6], "ok": [1, 0]})
-    with pytest.raises(InputError, match=r"there is a confidence \(p\).*\n.*correct=\"fine\""):
+    with pytest.raises(InputError, match=r"there is a confidence \(p\).*\n.*correct \(there are"):
         load_scores({"p": [0.5, 0.6], "fine": [1, 0]})
     with pytest.raises(InputError, match="neither a confidence nor an outcome"):
         load_scores({"text": ["a", "b"]})
@@ -376,9 +380,12 @@ def test_several_files_are_one_table_and_name_their_models(tmp_path):
 
 
 def test_columns_that_contain_the_word_are_named_where_none_is_called_so():
-    table = {"verbal_confidence": [0.5], "logit_confidence": [0.4], "correct": [1]}
-    with pytest.raises(InputError, match='="verbal_confidence,logit_confidence" for all of them'):
-        calibrant.audit(table)
+    table = {"verbal_confidence": [0.5, 0.6], "logit_confidence": [0.4, 0.7], "correct": [1, 0]}
+    found = load_scores(table)
+    assert found.frame["method"].to_list() == [
+        *["verbal_confidence"] * 2,
+        *["logit_confidence"] * 2,
+    ]
     alone = {"verbal_confidence_x": [0.5, 0.7], "correct": [1, 0]}
     assert load_scores(alone).reading.columns["confidence"] == "verbal_confidence_x"
 

@@ -13,7 +13,7 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.data import Scores
-from calibrant.data.guesses import ROLES
+from calibrant.data.reading.roles import ROLES
 
 FEATURE_MISSING = "feature_missing"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -12,9 +13,13 @@ from typing import Annotated, Any
 import click
 
 from calibrant.cli.catalog import SETTINGS, VERBS, verb_function, write_sections
-from calibrant.core.errors import CalibrantError, ClaimFailed, Interrupted
+from calibrant.cli.question import chosen_reading
+from calibrant.core.errors import CalibrantError, ClaimFailed, Interrupted, QuestionError
 from calibrant.core.values import parsed
 from calibrant.core.verb import GROUPS, OUTPUT, Option, Parameter, Verb, declaration, verb
+
+_TYPED = "calibrant.typed"
+"""Where a call keeps the words that were typed."""
 
 
 @verb()
@@ -130,14 +135,31 @@ class VerbCommand(click.Command):
                 param = options[word]
                 example = param.metavar or param.make_metavar(ctx)
                 raise click.UsageError(f"Option {word!r} needs a value: {word} {example}", ctx)
+        ctx.meta[_TYPED] = tuple(args)
         return super().parse_args(ctx, args)
 
     def _run(self, **texts: Any) -> None:
         try:
             self._run_verb(texts)
+        except QuestionError as question:
+            if (chosen := chosen_reading(question)) is not None:
+                self._run(**{**texts, **chosen})
+                return
+            question.command = self._command(texts, question.readings[0].options)
+            question.for_shell()
+            raise
         except CalibrantError as error:
             error.for_shell({p.name: p.word for p in self.verb.parameters.values()})
             raise
+
+    def _command(self, texts: Mapping[str, Any], more: Mapping[str, str]) -> str:
+        """Return the call that was typed with further options."""
+        typed = click.get_current_context().meta[_TYPED]
+        words = ["calibrant", *self.words.split(), *typed]
+        for name, value in more.items():
+            if texts.get(name) is None:
+                words += [f"--{self.verb.parameters[name].word}", value]
+        return shlex.join(words)
 
     def _run_verb(self, texts: Mapping[str, Any]) -> None:
         given = _given(self.verb.parameters, texts)

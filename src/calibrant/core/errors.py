@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from calibrant.core.hints import Hint
 
@@ -89,12 +91,64 @@ class InputError(CalibrantError, ValueError):
         return text.shell(self._names)
 
 
+class PossibleReading(NamedTuple):
+    """One of the ways to read an input: in words, and as the options that choose it."""
+
+    text: str
+    options: Mapping[str, str]
+
+
+class QuestionError(InputError):
+    """An input that can be read in several ways: whoever calls chooses one of `readings`.
+
+    `command` is a complete command that chooses the first, where the question is for a shell.
+
+    Examples
+    --------
+    >>> ways = [PossibleReading("p, ok: 3 rows", {"correct": "ok"})]
+    >>> error = QuestionError("Which?", readings=ways)
+    >>> print(error)
+    Which?
+      1) p, ok: 3 rows
+      -> for the first: correct="ok"
+    >>> dict(error.readings[0].options)
+    {'correct': 'ok'}
+    """
+
+    command: str | None = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        row: int | None = None,
+        hint: str | None = None,
+        readings: Sequence[PossibleReading] = (),
+    ) -> None:
+        self.readings = tuple(readings)
+        if readings and hint is None and (first := readings[0].options):
+            names = ", ".join(f"{{{name}}}" for name in first)
+            hint = Hint(f"for the first: {names}", **first)
+        super().__init__(message, source=source, row=row, hint=hint)
+
+    def __str__(self) -> str:
+        first, *rest = super().__str__().split("\n  -> ")
+        ways = [f"\n  {n}) {way.text}" for n, way in enumerate(self.readings, start=1)]
+        last = f"\n{self.command}" if self.command else "".join(f"\n  -> {x}" for x in rest)
+        return printable(first + "".join(ways) + last)
+
+
 class OutOfRangeError(InputError):
     """A confidence lies outside [0, 1]: another scale, or a score that is no probability."""
 
 
 class SchemaError(InputError):
     """A table or document has another schema or version than the one that can be read."""
+
+
+class StorageError(InputError):
+    """What must be kept cannot be written at the moment: a full disk, a file that is locked."""
 
 
 class UnavailableError(InputError):
@@ -184,8 +238,10 @@ def error_source(source: str | None, *, rows_before: int = 0) -> Iterator[None]:
         nameless = (None, IN_MEMORY)
         if source in nameless or error.source not in nameless:
             raise
-        row = None if error.row is None else error.row + rows_before
-        raise type(error)(error.rule, source=source, row=row, hint=error.hint) from None
+        again = copy.copy(error)
+        again.source = source
+        again.row = None if error.row is None else error.row + rows_before
+        raise again from None
 
 
 @contextmanager

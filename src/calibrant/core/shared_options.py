@@ -112,6 +112,8 @@ class RowOptions(TypedDict, total=False):
     cluster: str | None
     scale: str | None
     right: str | None
+    gold: str | None
+    probs: str | None
     repeats: bool
     on_invalid: str | None
     mend: str | Path | None
@@ -133,8 +135,10 @@ def _table(
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
     cluster: Annotated[str | None, column()] = None,
-    scale: Annotated[str | None, column(metavar="fraction|percent|1-5|low=0.3,..")] = None,
+    scale: Annotated[str | None, column(metavar="percent|1-5|low=0.3,..|NAME")] = None,
     right: Annotated[str | None, column(metavar="A,B,..")] = None,
+    gold: Annotated[str | None, column()] = None,
+    probs: Annotated[str | None, column(metavar="PREFIX")] = None,
     repeats: Annotated[bool, Option(group=INPUT)] = False,
     on_invalid: Annotated[
         str | None, Option(group=INPUT, choices=("missing", "error", "drop"))
@@ -148,9 +152,14 @@ def _table(
     cluster
         Column of topics, documents or users: rows of one depend on each other.
     scale
-        How the confidence is written; by default the values say it.
+        How the confidence is written; by default the values say it. Names are fraction, percent,
+        mixed, words, logprob, uncertainty (1 is unsure) and rank (only their order tells).
     right
-        Words of the outcome that mean right; others mean wrong.
+        Words or numbers of the outcome that mean right; others mean wrong.
+    gold
+        Column of the right answer: an answer that is the same is right.
+    probs
+        What columns of class probabilities share, as p_: the highest is the confidence.
     repeats
         Rows of one question are repeated answers to it.
     on_invalid

@@ -7,9 +7,14 @@ from collections.abc import Collection, Iterator
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Array, Indices, Mask
-from calibrant.data.guesses import NAMES
-from calibrant.metrics.stats.dependence import Dependence, Grouping, search_groups
+from calibrant.core.arrays import Array, Floats, Indices, Mask
+from calibrant.data.reading.names import WORDS, bare
+from calibrant.metrics.stats.dependence import (
+    CellResiduals,
+    Dependence,
+    Grouping,
+    search_groups,
+)
 from calibrant.metrics.stats.near_texts import near_equal_texts
 
 # Fewer rows show no dependence; with more, near-equal texts are not searched.
@@ -21,26 +26,28 @@ _EDGE_WORDS, _MULTIPLIER = 5, np.uint64(0x9E3779B97F4A7C15)
 _SEPARATOR = r"[-_/#:|.@\s]+"
 _DATE = r"^\d{4}-\d\d-\d\d"
 _OWN = frozenset(("model", "method", "answer", "weights", "correct", "confidence", "cluster_id"))
-# Roles whose columns put rows together by what was said or how it was judged.
-_JUDGED = (
-    ("usual", "confidence"),
-    ("usual", "correct"),
-    ("perhaps", "confidence"),
-    ("perhaps", "correct"),
-    ("texts", "answers"),
-    ("texts", "references"),
+
+
+# What was said, or how it was judged, puts rows together by their outcome. Whole names only: those
+# of `graded_by` and `label_batch` hold who judged, and when.
+_JUDGED = frozenset(
+    word
+    for words in (
+        *(WORDS["roles"][role].values() for role in ("confidence", "right", "wrong")),
+        (WORDS["called"]["answer"], WORDS["called"]["reference"]),
+    )
+    for part in words
+    for word in part.split()
 )
 
 
-def _plain_name(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-_OUTCOMES = frozenset(_plain_name(name) for part, role in _JUDGED for name in NAMES[part][role])
-
-
 def search_dependence(
-    frame: pl.DataFrame, confidence: Array, correct: Array, *, skip: Collection[str] = ()
+    frame: pl.DataFrame,
+    confidence: Array,
+    correct: Array,
+    *,
+    skip: Collection[str] = (),
+    units: Indices | None = None,
 ) -> Dependence:
     """Search the rows of one model and method for such as are right and wrong together.
 
@@ -53,6 +60,8 @@ def search_dependence(
         Of each row.
     skip
         Columns that are not looked at.
+    units
+        Question of each row where questions repeat: the search is then among questions.
 
     Examples
     --------
@@ -63,16 +72,37 @@ def search_dependence(
     >>> search_dependence(frame, said, right).groups[0].grouping.words
     'id without its end'
     """
+    said, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
+    if units is not None:
+        return _among_units(frame, said, right, units, skip)
     if frame.height < LEAST_ROWS:
         return Dependence()
-    said = np.asarray(confidence, np.float64)
-    return search_groups(said, np.asarray(correct, np.float64), row_groupings(frame, skip))
+    return search_groups(said, right, row_groupings(frame, skip))
+
+
+def _among_units(
+    frame: pl.DataFrame, said: Floats, right: Floats, units: Indices, skip: Collection[str]
+) -> Dependence:
+    """Search units by the mean residual of their rows, in columns with one value for each."""
+    first, unit = np.unique(units, return_index=True, return_inverse=True)[1:]
+    if first.size < LEAST_ROWS:
+        return Dependence()
+    rows = np.bincount(unit)
+    mean = np.bincount(unit, CellResiduals.of_rows(said, right).residual) / rows
+    of_units = frame[first]
+    varying = [
+        name
+        for name in frame.columns
+        if not frame[name].equals(of_units[name].gather(unit), check_names=False)
+    ]
+    groupings = row_groupings(of_units, {*skip, *varying})
+    return search_groups(np.zeros(first.size), mean, groupings).of_rows(unit)
 
 
 def row_groupings(frame: pl.DataFrame, skip: Collection[str] = ()) -> Iterator[Grouping]:
     """Yield the ways in which rows of a table may belong together; the order of rows comes last."""
     for name, kind in frame.schema.items():
-        if name in skip or name in _OWN or _plain_name(name) in _OUTCOMES:
+        if name in skip or name in _OWN or bare(name) in _JUDGED:
             continue
         column = frame[name]
         if kind.is_temporal() and kind not in (pl.Duration, pl.Time):

@@ -149,6 +149,9 @@ def read_judge_table(data: Any, columns: JudgeColumns) -> JudgeTable:
     of_pairs = columns.pairs or columns.first or columns.swapped
     kind: Kind = "pairs" if of_pairs or _are_sides(cells.values(), columns) else "ratings"
     reader = _Cells(frame, source, columns, str(data) if isinstance(data, str) else TABLE)
+    if columns.tie and kind != "pairs":
+        rule = f"a tie ({columns.tie!r}) is a verdict on a pair, and these are ratings"
+        raise InputError(rule, source=source, hint=Hint("name both sides with {pairs}", pairs="a,b"))
     if kind == "pairs":
         values = {name: reader.sides(name, cells[name]) for name in cells}
         scales = dict.fromkeys(cells, RatingScale(0.0, 1.0))
@@ -278,6 +281,11 @@ class _Cells:
             else:
                 values[name] = self._numbers(name, column)
                 scales[name] = self._scale(name, values[name])
+        if order and not any(scale.words == order for scale in scales.values()):
+            known = sorted({word for column in cells.values() for word in column.drop_nulls()})
+            rule = f"none of {', '.join(order)} is a word of the scores or ratings"
+            hint = f"they hold {', '.join(known[:_MOST_WORDS])}"
+            raise InputError(rule, source=self.source, hint=hint)
         shared = [scales[name] for name in self.columns.human]
         if len(set(shared)) > 1:
             low, high = min(part.low for part in shared), max(part.high for part in shared)

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.data.guesses import Peek, Roles
+from calibrant.data.reading.roles import Peek, Roles
 from calibrant.data.score_table import Scores
 from calibrant.metrics.stats.repeats import find_repeats
 

@@ -18,9 +18,9 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.places import bare_name
-from calibrant.data.guesses import require_column
 from calibrant.data.mend.recalibration_map import MENDED, RecalibrationMap, load_maps, names_of
 from calibrant.data.reading import Reading, joined_readings
+from calibrant.data.reading.roles import require_column
 from calibrant.data.rules import RULES
 
 CLUSTER = "cluster_id"

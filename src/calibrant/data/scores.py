@@ -1,7 +1,8 @@
 """The scores table: one row per question, model and method, checked rule by rule."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,14 @@ import polars as pl
 from msgspec import structs
 
 from calibrant.core.errors import InputError, error_source, require_choice
-from calibrant.data import guesses, rules, score_table, tables
+from calibrant.core.hints import Call, Hint
+from calibrant.data import rules, score_table, tables
 from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.data.reading import Reading
+from calibrant.data.reading.names import columns_called
+from calibrant.data.reading.question import right_of_errors
+from calibrant.data.reading.roles import BESIDE, ROLES, Peek, Roles, require_column, resolve_roles
+from calibrant.data.reading.scales import RANK
 from calibrant.data.reading.typed import read_confidence, read_number, read_outcome
 from calibrant.data.repeated import answers_told_apart, counted_once
 
@@ -20,7 +26,7 @@ ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
 # Columns of a checked table that are no features of it.
-_OWN = (*(role for role in guesses.ROLES if role != "cluster"), score_table.CLUSTER)
+_OWN = (*(role for role in ROLES if role != "cluster"), score_table.CLUSTER)
 
 
 def load_scores(
@@ -39,12 +45,15 @@ def load_scores(
     graded: bool = False,
     scale: str | None = None,
     right: str | None = None,
+    gold: str | None = None,
+    probs: str | None = None,
     repeats: bool = False,
     mend: str | Path | None = None,
     non_probability: Collection[str] = (),
     features: Sequence[str] | None = None,
     by: Sequence[str] = (),
     beside_others: bool = False,
+    ranks: bool = False,
 ) -> score_table.Scores:
     """Read and check a scores table.
 
@@ -73,6 +82,11 @@ def load_scores(
         default: what the values say, where they leave no doubt.
     right
         Words of the outcome that mean right, separated by commas; all others mean wrong.
+    gold
+        Column of the right answer: the outcome is whether `answer` is the same.
+    probs
+        What the columns of class probabilities share, such as ``p_``: the confidence is the
+        highest, and an answer is right where its class is the one in `correct`.
     repeats
         Several rows of one question are repeated answers, not an error.
     mend
@@ -85,6 +99,8 @@ def load_scores(
         Those of them whose values name groups: in a text table `1.1` and `1.10` are two.
     beside_others
         Other tables are read beside this one: numbers of questions tell which rows belong together.
+    ranks
+        Take scores of which only the order tells.
 
     Examples
     --------
@@ -113,10 +129,12 @@ leave such rows out and have them counted
         return _load_many(source, options)
     asked = {"confidence": confidence, "correct": correct, "question_id": question, "model": model}
     asked |= {"method": method, "answer": answer, "weights": weights, "cluster": cluster}
+    asked |= {"scale": scale, "right": right, "gold": gold, "probs": probs}
     name, required = tables.source_name(source), labels == "required"
     named = _named_columns(model, method, question, answer)
     lazy = tables.scan_table(source, names=named, groups=by)
-    lazy = tables.with_fields(lazy, (*asked.values(), *(features or ())))
+    columns = [asked.get(role) for role in (*ROLES, "gold")]
+    lazy = tables.with_fields(lazy, (*columns, *(features or ()), *by))
     names = tables.column_names(lazy, source)
 
     def peek(some: Sequence[str]) -> pl.DataFrame:
@@ -124,14 +142,21 @@ leave such rows out and have them counted
 
     with error_source(name):
         optional = () if required else ("correct",)
-        roles, text = _roles(names, asked, peek, optional, beside_others=beside_others)
+        sample = partial(tables.some_rows, lazy, source)
+        roles, text = _roles(names, asked, peek, sample, optional, beside_others=beside_others)
+        if roles.derived is not None:
+            lazy = roles.derived.applied(lazy)
         frame = tables.collect(_select(lazy, names, roles, features), source)
         if frame.height == 0:
             raise InputError("the table has no rows")
         used = {*by, *(features or ()), *chain.from_iterable(roles.columns.values())}
-        runs = [column for column in guesses.run_columns(names) if column not in used]
+        runs = [column for column in columns_called("run", names) if column not in used]
         frame, roles, note = answers_told_apart(frame, roles, text, runs, peek, repeats=repeats)
-        frame, reading = _typed(frame, roles, scale, right, non_probability)
+        frame, reading = _typed(frame, roles, scale, right, non_probability, graded=graded)
+    if reading.scale == RANK:
+        if not ranks:
+            raise _no_probabilities(reading)
+        non_probability = {*non_probability, *frame["method"].unique()}
     checks = rules.rule_checks(
         non_probability=frozenset(non_probability),
         graded=graded,
@@ -149,7 +174,7 @@ leave such rows out and have them counted
         checked,
         assumed=tuple(role for role, named_by in told_apart.items() if not named_by),
         reading=structs.replace(reading, repeats=note),
-        likely_weights=None if roles["weights"] else guesses.guessed_column("weights", unused),
+        likely_weights=None if roles["weights"] else _only("weights", unused),
     )
     plain = not (roles["question_id"] or roles["weights"] or cluster or repeats)
     return counted_once(scores) if plain and required else scores
@@ -158,15 +183,22 @@ leave such rows out and have them counted
 def _roles(
     names: list[str],
     asked: Mapping[str, str | None],
-    peek: guesses.Peek,
+    peek: Peek,
+    sample: Callable[[], pl.DataFrame],
     optional: Sequence[str],
     *,
     beside_others: bool,
-) -> tuple[guesses.Roles, str | None]:
+) -> tuple[Roles, str | None]:
     """Return the columns by role, and the one whose texts stand for ids of questions."""
-    text = guesses.question_text(names)
-    roles = guesses.resolve_roles(
-        names, asked, peek, optional=optional, number_ids=text is None, beside_others=beside_others
+    text = next(iter(columns_called("question_text", names)), None)
+    roles = resolve_roles(
+        names,
+        asked,
+        peek,
+        sample,
+        optional=optional,
+        number_ids=text is None,
+        beside_others=beside_others,
     )
     if text is None or roles["question_id"]:
         return roles, None
@@ -191,23 +223,39 @@ def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> score_tabl
     return score_table.joined_scores(parts, tables.source_name(sources), repeats=options["repeats"])
 
 
+def _no_probabilities(reading: Reading) -> InputError:
+    column = reading.columns["confidence"]
+    return InputError(
+        f"only the order of {column} tells, and this needs probabilities",
+        hint=Hint(
+            "make some of it first: {call}", call=Call("audit", "TABLE", recalibrate="platt")
+        ),
+    )
+
+
+def _only(use: str, names: Sequence[str]) -> str | None:
+    """Return the only column that is called so."""
+    found = columns_called(use, names)
+    return found[0] if len(found) == 1 else None
+
+
 def _named_columns(*wanted: str | None) -> list[str]:
     """Return the columns that are asked for: a list of them, or one whose name has a comma."""
     return [name for text in wanted if text for name in (text, *map(str.strip, text.split(",")))]
 
 
 def _select(
-    lazy: pl.LazyFrame, names: list[str], roles: guesses.Roles, features: Sequence[str] | None
+    lazy: pl.LazyFrame, names: list[str], roles: Roles, features: Sequence[str] | None
 ) -> pl.LazyFrame:
     """Select the roles under their own names, the features beside them, rows numbered from 1."""
     used = {named[0] for role, named in roles.columns.items() if len(named) == 1}
     used -= set(roles["cluster"])
-    used.update(roles["confidence"], *(roles[role] for role in guesses.BESIDE))
+    used.update(roles["confidence"], *(roles[role] for role in BESIDE))
     if features is None:
         features = [name for name in names if name not in used and name not in _OWN]
     extra = [name for name in dict.fromkeys(features) if name not in _OWN]
     for name in extra:
-        guesses.require_column(name, names, role="a group or a feature")
+        require_column(name, names, role="a group or a feature")
     row, ids = pl.col("_row"), roles["question_id"]
     clusters = (pl.col(name).cast(pl.String).fill_null("") for name in roles["cluster"])
     columns = [
@@ -222,7 +270,7 @@ def _select(
     return pl.concat([lazy.select(*columns, *_scored(place, roles)) for place in places])
 
 
-def _scored(place: int, roles: guesses.Roles) -> list[pl.Expr]:
+def _scored(place: int, roles: Roles) -> list[pl.Expr]:
     """Return what belongs to one of the confidences: its model, method, outcome and answer."""
     column, many = roles["confidence"][place], len(roles["confidence"]) > 1
     model = pl.lit(roles.models[place] if roles.models else "model")
@@ -232,9 +280,10 @@ def _scored(place: int, roles: guesses.Roles) -> list[pl.Expr]:
     if roles["method"]:
         method = pl.col(roles["method"][0]).cast(pl.String())
         method = pl.concat_str([method, pl.lit(column)], separator=":") if many else method
-    beside = {role: roles[role][place % len(roles[role])] for role in guesses.BESIDE if roles[role]}
+    beside = {role: roles[role][place % len(roles[role])] for role in BESIDE if roles[role]}
     return [
         pl.col(column).alias("confidence"),
+        pl.lit(place).alias("_place"),
         model.alias("model"),
         method.alias("method"),
         *(pl.col(name).alias(role) for role, name in beside.items()),
@@ -244,31 +293,62 @@ def _scored(place: int, roles: guesses.Roles) -> list[pl.Expr]:
 
 def _typed(
     frame: pl.DataFrame,
-    roles: guesses.Roles,
+    roles: Roles,
     scale: str | None,
     right: str | None,
     non_probability: Collection[str],
+    *,
+    graded: bool,
 ) -> tuple[pl.DataFrame, Reading]:
     """Read numbers, remembering the text of cells that hold none, and how they were read."""
-    name = ",".join(roles["confidence"])
-    frame, scale, guessed = read_confidence(frame, scale, non_probability, name)
-    frame = frame.with_columns(rules.at_the_ends(pl.col("confidence")))
-    frame, words = read_outcome(frame.with_columns(_neither=False), right)
+    names, wanted = roles["confidence"], scale or roles.scale
+    if right is None and not graded:
+        roles = _with_meaning(frame, roles)
+    # Columns that become methods may be written on scales of their own.
+    parts = frame.partition_by("_place", maintain_order=True) if len(names) > 1 else [frame]
+    read = [
+        read_confidence(part, wanted, non_probability, name)
+        for part, name in zip(parts, names, strict=True)
+    ]
+    frame = pl.concat([part for part, _, _ in read], how="diagonal_relaxed")
+    frame, words = read_outcome(frame.with_columns(_neither=False), right or roles.right)
     if "weights" in frame.columns:
         frame = read_number(frame, "weights").with_columns(_weighted=pl.lit(True))
     else:
         frame = frame.with_columns(weights=pl.lit(1.0), _weights_text=_NO_TEXT, _weighted=False)
     columns = {role: ",".join(named) for role, named in roles.columns.items() if named}
+    guessed = (scale is None and roles.scale is not None) or any(part[2] for part in read)
     all_guessed = (*roles.guessed, *(["scale"] if guessed else []))
     cluster = columns.pop("cluster", None)
-    reading = Reading(columns, all_guessed, scale, words, roles.same, cluster, models=roles.models)
+    reading = Reading(
+        columns,
+        all_guessed,
+        " or ".join(dict.fromkeys(part[1] for part in read)),
+        words,
+        roles.same,
+        cluster,
+        models=roles.models,
+        notes=tuple(dict.fromkeys(roles.notes)),
+        options=roles.options,
+    )
     return frame, reading
+
+
+def _with_meaning(frame: pl.DataFrame, roles: Roles) -> Roles:
+    """Return which words mean right where a column says what went wrong, such as `is_error`."""
+    if roles.right is not None or len(roles["correct"]) != 1 or roles.derived is not None:
+        return roles
+    right, note = right_of_errors(frame["correct"].alias(roles["correct"][0]))
+    if right is None:
+        return roles
+    return structs.replace(roles, right=right, notes=(*roles.notes, note))
 
 
 def _checked(
     frame: pl.DataFrame, source: str, on_invalid: str, checks: Mapping[str, pl.Expr], *,
     repeats: bool,
 ) -> score_table.Scores:  # fmt: skip
+    frame = frame.with_columns(rules.at_the_ends(pl.col("confidence")))
     frame = frame.with_columns(rules.broken_rule(checks).alias("rule"))
     # Looking for a second row of a question is quick, numbering all of them is not.
     if not repeats and frame.select(score_table.ROW_KEYS).is_duplicated().any():

@@ -17,7 +17,7 @@ import polars as pl
 from calibrant.core.arrays import Array, Mask
 from calibrant.core.errors import InputError, error_source
 from calibrant.data.formats import MARKED, first_bytes, packed_by, plain_text, separator_of
-from calibrant.data.guesses import usual_columns
+from calibrant.data.reading.names import columns_called
 
 # Columns of names and answers: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
 _NAMES = frozenset({"question_id", "model", "method", "answer", "judge", "author"})
@@ -79,7 +79,7 @@ def name_columns(columns: list[str]) -> list[str]:
     >>> name_columns(["question_id", "Model Name", "confidence"])
     ['question_id', 'Model Name']
     """
-    usual = {*usual_columns("model", columns), *usual_columns("question_id", columns)}
+    usual = {*columns_called("model", columns), *columns_called("question_id", columns)}
     return [column for column in columns if column in _NAMES or column in usual]
 
 

@@ -17,9 +17,9 @@ from calibrant.core.errors import InputError, error_source, require_known
 from calibrant.core.hints import Hint
 from calibrant.data import Study, read_table, source_name
 from calibrant.data.formats import is_study
-from calibrant.data.guesses import NAMES
 from calibrant.data.logs.recognise import read_log, recognise
 from calibrant.data.questions import load_questions
+from calibrant.data.reading.names import WORDS
 from calibrant.data.score_table import models_by_file
 from calibrant.data.sources.draws import GRADE, is_list, parsed_list, with_grades
 from calibrant.data.sources.draws import listed as listed_cells
@@ -156,7 +156,8 @@ def _roles(table: pl.DataFrame, wanted: SampleColumns) -> tuple[dict[str, str], 
     """Return the column of each role, and the roles that were guessed."""
     roles: dict[str, str] = {}
     guessed = []
-    for role, names in NAMES["samples"].items():
+    for role, usual in WORDS["samples"].items():
+        names = usual.split()
         given = getattr(wanted, role, None)
         if given is not None:
             rule = f"there is no column {{}}; the table has {', '.join(table.columns)}"

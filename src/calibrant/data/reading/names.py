@@ -50,6 +50,7 @@ class NameRoles(Struct, frozen=True):
     names_answer: bool = False
     somebody: bool = False
     decision: bool = False
+    measure: bool = False
 
     @property
     def stated(self) -> float:
@@ -143,6 +144,7 @@ def _settled(found: dict[str, float], words: list[str], leaf: str) -> NameRoles:
         names_answer=names_answer,
         somebody=bool(here & _KINDS["somebody"]),
         decision=bool(here & _KINDS["decision"]),
+        measure=bool(here & _KINDS["measure"]),
     )
 
 
@@ -152,6 +154,8 @@ def _settle_compounds(
     here = {*here}
     if here & {"judge", "grader", "human"} and here & {"score", "rating", "grade"}:
         found["right"] = max(found.get("right", 0.0), 2.0)
+    if words == ["ok"]:
+        found["right"] = 3.0
     if words[:1] in (["has"], ["contains"], ["hit"]) and "answer" in here:
         found |= {"right": 2.0, "answer": 0.0, "gold": 0.0}
     if here & _KINDS["metric"]:
@@ -163,15 +167,20 @@ def _settle_compounds(
     if here & (_RIGHT - {"expected"}) and here & _CHANCES:
         found |= {"confidence": 3.0, "right": 0.0}
     if here & {"confidence", "conf"}:
-        found["right"] = 0.0
-        if here & {"avg", "mean", "max", "top"}:
-            found["other"] = min(found.get("other", 0.0), 0.5)
-        if here & {"letter", "word", "text", "raw"}:
-            found["other"] = 2.0
+        _settle_confidence(found, here)
     if here & {"max", "top"} and here & {"prob", "probability", "softmax", "logprob"}:
         found["other"] = 0.0
     if re.search(r"(^|_)p\d+($|_)", leaf.lower()):
         found["other"] = 3.0
+
+
+def _settle_confidence(found: dict[str, float], here: Collection[str]) -> None:
+    """Settle what stands beside the word confidence: its mean is one still, its text is not."""
+    found["right"] = 0.0
+    if {*here} & {"avg", "mean", "max", "top"}:
+        found["other"] = min(found.get("other", 0.0), 0.5)
+    if {*here} & {"letter", "word", "text", "raw"}:
+        found["other"] = 2.0
 
 
 def share_a_stem(left: Collection[str], right: Collection[str]) -> bool:

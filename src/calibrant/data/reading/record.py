@@ -39,6 +39,10 @@ class Reading(Struct, frozen=True):
         What replaced the stated confidences, if anything did.
     models
         Names of the models where these stand side by side, each with a confidence of its own.
+    notes
+        Sentences about what was read in another way than it stands there.
+    options
+        Options that read further rows in the same way, where columns alone do not say it.
     """
 
     columns: Mapping[str, str] = {}
@@ -50,6 +54,8 @@ class Reading(Struct, frozen=True):
     repeats: str | None = None
     mended: str | None = None
     models: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    options: Mapping[str, str] = {}
 
     @property
     def sentence(self) -> str | None:
@@ -91,6 +97,7 @@ class Reading(Struct, frozen=True):
             "sentence": self.sentence,
             **({} if self.mended is None else {"mended": self.mended}),
             **({"models": list(self.models)} if self.models else {}),
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
 
@@ -109,4 +116,6 @@ def joined_readings(readings: Sequence[Reading]) -> Reading:
         next((reading.cluster for reading in readings if reading.cluster), None),
         next((reading.repeats for reading in readings if reading.repeats), None),
         models=next((reading.models for reading in readings if reading.models), ()),
+        notes=tuple(dict.fromkeys(note for reading in readings for note in reading.notes)),
+        options=readings[0].options if readings else {},
     )

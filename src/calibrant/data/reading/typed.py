@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats, Mask
-from calibrant.core.errors import InputError, did_you_mean
+from calibrant.core.errors import InputError, PossibleReading, QuestionError, did_you_mean
 from calibrant.core.hints import Hint
 from calibrant.data.reading.cells import (
     MISSING_TEXT,
@@ -217,10 +217,11 @@ def _refuse_small_models(frame: pl.DataFrame, bounded: Mask, found: Scale) -> No
     small = by_model.filter((value <= 1) & (pl.col("len") >= 20))
     if 0 < small.height < by_model.height:
         share = float((rows["confidence"].to_numpy() <= 1).mean())
-        raise InputError(
+        raise QuestionError(
             f"{share:.0%} of the confidences are at most 1 (those of {small['model'][0]} all are), "
             f"the others reach {rows['confidence'].to_numpy().max():g}",
             hint=_mixed_hint(),
+            readings=_scale_readings(MIXED, PERCENT),
         )
 
 
@@ -234,17 +235,39 @@ def _mixed_hint() -> Hint:
     )
 
 
+_SCALE_WORDS = {
+    MIXED: "values up to 1 are shares, the others percentages",
+    PERCENT: "all are percentages",
+    "logprob": "they are log-probabilities",
+    "rank": "only their order tells",
+}
+
+
+def _scale_readings(*scales: str) -> list[PossibleReading]:
+    """Return a reading for each scale that may be meant."""
+    found = []
+    for scale in scales:
+        low, _, high = scale.partition("-")
+        text = _SCALE_WORDS.get(scale, f"{low} means 0 %, {high} means 100 %")
+        found.append(PossibleReading(text, {"scale": scale}))
+    return found
+
+
 def scale_question(found: Scale, values: Floats) -> InputError:
     """Return the question about a scale that the values do not settle."""
     known = values[np.isfinite(values)]
     if found.doubt == MIXED:
         share = float((known <= 1).mean())
         rule = f"{share:.0%} of the confidences are at most 1, the others reach {known.max():g}"
-        return InputError(rule, hint=_mixed_hint())
+        readings = _scale_readings(MIXED, PERCENT)
+        return QuestionError(rule, hint=_mixed_hint(), readings=readings)
     if found.doubt == LEVELS:
         shown = ", ".join(f"{x:g}" for x in np.unique(known)[:6])
-        return InputError(
+        low, _, high = found.scale.partition("-")
+        other = f"{int(low == '0')}-{high}"
+        return QuestionError(
             f"the confidences look like levels ({shown}): which value is certain?",
+            readings=_scale_readings(found.scale, other, PERCENT),
             hint=Hint(
                 "if {0} is certain, use {1}; if they are percentages, use {2}",
                 found.scale.partition("-")[2],
@@ -252,8 +275,9 @@ def scale_question(found: Scale, values: Floats) -> InputError:
                 Hint("{scale}", scale=PERCENT),
             ),
         )
-    return InputError(
+    return QuestionError(
         f"the confidences range from {known.min():g} to {known.max():g}: they have no scale",
+        readings=_scale_readings("rank", "logprob"),
         hint=Hint(
             "say what they are: {0} for log-probabilities, {1} where only their order tells",
             Hint("{scale}", scale="logprob"),

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from calibrant.findings.claims.missing import Missing
     from calibrant.metrics.blocks.cell_block import CellBlock
     from calibrant.metrics.blocks.row_block import RowBlock
+    from calibrant.metrics.stats.dependence import Dependence
     from calibrant.metrics.stats.graded.checks import CheckedGrades
 
 
+REPEATED = "rows of one question or cluster depend on each other: tests are between these"
+"""What is said of tests that are not between rows."""
 _RULES = ("on_invalid", "labels", "graded", "scale", "right", "repeats", "mend",
           "whole_record")  # fmt: skip
 
@@ -120,6 +123,10 @@ class AuditOptions(Struct, frozen=True, kw_only=True):
         }
 
 
+def not_searched() -> None:
+    """Whether rows hang together was not asked, or is known."""
+
+
 def graded_by_others() -> None:
     """Outcomes came with the data."""
 
@@ -128,9 +135,10 @@ class SourceBlock(Struct, frozen=True):
     """One model, method and perhaps group: its keys, its numbers, notes about its rows.
 
     `missing` counts graded answers that have no confidence, and `accuracy` gives the share of right
-    answers among all that are graded, where some have none; `others` gives further columns of the
-    rows, as codes, which may explain the errors; `graded` gives the grades that the program made
-    itself, None where others graded the rows.
+    answers among all that are graded, where some have none; `dependence` tells rows that hang
+    together, None where that was not searched; `clustered` gives the numbers between clusters, from
+    their codes; `graded` gives the grades that the program made itself, None where others graded
+    the rows.
     """
 
     keys: Mapping[str, str]
@@ -138,7 +146,8 @@ class SourceBlock(Struct, frozen=True):
     notes: Sequence[str] = ()
     rows: int | None = None
     missing: Missing | None = None
-    others: Callable[[], dict[str, Indices]] = dict
+    dependence: Callable[[], Dependence | None] = not_searched
+    clustered: Callable[[Indices, Stream], RowBlock] | None = None
     accuracy: Callable[[], Estimate] | None = None
     graded: Callable[[], CheckedGrades | None] = graded_by_others
 

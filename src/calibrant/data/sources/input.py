@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from calibrant.data.sources.reading import ReadingOptions
 
 
-AuditedTable: TypeAlias = "tuple[Any, ReadingOptions, Sequence[str]]"
+AuditedTable: TypeAlias = "tuple[Any, ReadingOptions, Sequence[str] | None]"
 _UNREADABLE, _PROBLEMS_NAMED = "unreadable_in_log", 10
 _TEXT_COLUMNS = ("text", "question_text", "question", "prompt")
 
@@ -74,7 +74,12 @@ class Input(ABC):
             with error_source(self.error_name):
                 table, asked, kept = self.audited(options.table, options.by)
                 checked = load_scores(
-                    table, **asdict(asked), features=kept, by=options.by, non_probability=rankings
+                    table,
+                    **asdict(asked),
+                    features=kept,
+                    by=options.by,
+                    non_probability=rankings,
+                    ranks=True,
                 )
         except InputError as error:
             raise with_way_out(error) from None
@@ -99,7 +104,7 @@ class Input(ABC):
 
     @abstractmethod
     def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:
-        """Return the table that an audit reads, how it is read, and further columns to keep."""
+        """Return the table that an audit reads, how it is read, and further columns; None: all."""
 
     def probabilities_table(self, asked: ReadingOptions) -> tuple[Any, ReadingOptions]:
         """Return the table of scores for verbs that take probabilities, and how it is read."""

@@ -32,6 +32,8 @@ class ReadingOptions(Struct, frozen=True, kw_only=True):
     cluster: str | None = None
     correct: str | None = None
     weights: str | None = None
+    gold: str | None = None
+    probs: str | None = None
 
     @property
     def rules(self) -> dict[str, Any]:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Indices
 from calibrant.core.errors import error_source
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.data import ScoreBlock, Scores
 from calibrant.data.label_schema import SPREAD
+from calibrant.data.reading.scales import RANK
 from calibrant.data.sources.audit_options import (
+    REPEATED,
     AuditOptions,
     AuditSource,
     SourceBlock,
     graded_by_others,
+    not_searched,
 )
 from calibrant.data.sources.coverage import table_coverage
 from calibrant.data.sources.draws import drawn_again
@@ -32,16 +34,12 @@ from calibrant.metrics.stats.common_draws import Stream
 
 if TYPE_CHECKING:
     from calibrant.data.sources.drawn_labels import Grades
+    from calibrant.metrics.stats.dependence import Dependence
 
 _IN_MEMORY = {"way": "in memory"}
-# Columns that may explain errors are looked for in tables of so many rows; topics have so many
-# rows on average; so many columns are looked at.
-_LEAST_EXPLAINED, _MOST_EXPLAINED, _LEAST_TOPIC, _MOST_COLUMNS = 100, 200_000, 10, 10
-_HALF = 0.5
-_ROLES = frozenset(
-    {"question_id", "model", "method", "answer", "weights", "correct", "confidence", "cluster_id"}
-)
-_REPEATED = "rows of one question or cluster depend on each other: tests are between these"
+# Model and method: a group has a key of its own.
+_WHOLE_KEYS = 2
+_PLACE = "_place"
 _GRADED = "grades between 0 and 1 have no law of right and wrong: tests are between rows"
 
 
@@ -74,6 +72,8 @@ def row_source(opened: Input, options: AuditOptions) -> AuditSource:
     head["settings"] |= {"raw_scores": sorted(raw)} if raw else {}
     rankings = _known_rankings(opened, options) | raw.keys() | opened.non_probability
     scores = opened.scores(options, rankings)
+    if scores.reading.scale == RANK:
+        rankings |= {*scores.frame["method"].unique()}
     if options.recalibrate is not None:
         with error_source(head["source"]):
             scores = _recalibrated(scores, options.recalibrate, options.seed, raw)
@@ -82,7 +82,16 @@ def row_source(opened: Input, options: AuditOptions) -> AuditSource:
     return AuditSource(
         head,
         {**_IN_MEMORY, **drawn, **scores.reading.to_dict()},
-        partial(_blocks, scores, options, rankings, raw, opened.notes, opened.grades()),
+        partial(
+            _blocks,
+            scores,
+            options,
+            rankings,
+            raw,
+            opened.notes,
+            opened.grades(),
+            searched=options.table.cluster is None and opened.pool_rows is None,
+        ),
         partial(table_coverage, scores),
         dict(scores.dropped),
         dict(scores.dropped_rows),
@@ -109,7 +118,12 @@ def _blocks(
     raw: Mapping[str, int],
     notes: Sequence[str],
     grades: Grades | None,
+    *,
+    searched: bool,
 ) -> Iterator[SourceBlock]:
+    search, asked = None, scores.reading.columns.get("question_id", "question_id")
+    if searched:
+        scores = replace(scores, frame=scores.frame.with_row_index(_PLACE))
     for block in scores.blocks(by=options.by):
         method = block.keys["method"]
         probability = method not in rankings
@@ -122,35 +136,54 @@ def _blocks(
                 f"{raw[method]:,} of the scores of {method} lie outside [0, 1]: they are taken as "
                 f"scores, and {options.recalibrate} turns them into probabilities"
             )
+        if len(block.keys) == _WHOLE_KEYS and searched:
+            # Its groups come after it: one search serves them all.
+            search = _Search(block, None if "question_id" in scores.assumed else asked)
         make = partial(_block, block, options, probability)
-        size, missing = int(block.confidence.size), _missing(block)
-        accuracy = None if missing is None else partial(_accuracy, block, options)
-        others = partial(_others, block)
-        graded = graded_by_others if grades is None else partial(grades.of, block.frame)
-        yield SourceBlock(block.keys, make, own, size, missing, others, accuracy, graded)
+        yield SourceBlock(
+            block.keys,
+            partial(make, block.units),
+            own,
+            int(block.confidence.size),
+            missing := _missing(block),
+            not_searched if search is None else partial(search.of_rows, block),
+            make,
+            None if missing is None else partial(_accuracy, block, options),
+            graded_by_others if grades is None else partial(grades.of, block.frame),
+        )
 
 
-def _others(block: ScoreBlock) -> dict[str, Indices]:
-    """Return columns that put rows into topics of some size, as codes.
+class _Search:
+    """The search for rows of one model and method that hang together, made when first asked."""
 
-    A column whose every value has one outcome tells the outcome in other words.
-    """
-    frame: pl.DataFrame = block.frame
-    columns: dict[str, Indices] = {}
-    if not _LEAST_EXPLAINED <= frame.height <= _MOST_EXPLAINED:
-        return columns
-    kinds = (pl.String, pl.Categorical, pl.Boolean)
-    for name, kind in frame.schema.items():
-        if name in _ROLES or not (kind.is_integer() or kind in kinds):
-            continue
-        if 2 <= frame[name].n_unique() <= frame.height // _LEAST_TOPIC:
-            codes = frame[name].rank("dense").fill_null(0).to_numpy().astype(np.intp)
-            rate = np.bincount(codes, block.correct)[codes] / np.bincount(codes)[codes]
-            if ((rate > 0) & (rate < 1)).mean() > _HALF:
-                columns[name] = codes
-        if len(columns) == _MOST_COLUMNS:
-            break
-    return columns
+    def __init__(self, whole: ScoreBlock, question: str | None) -> None:
+        # Column of the questions; None where rows are numbered.
+        self.whole, self.question = whole, question
+
+    @cached_property
+    def _dependence(self) -> Dependence | None:
+        # Rows that were drawn at random from a pool are independent for that pool.
+        if SPREAD in self.whole.frame.columns:
+            return None
+        # Loaded here: small tables are not searched.
+        from calibrant.data.groupings import LEAST_ROWS, search_dependence
+
+        if self.whole.frame.height < LEAST_ROWS:
+            return None
+        frame = self.whole.frame.drop(_PLACE)
+        if self.question is None:
+            frame = frame.drop("question_id")
+        elif self.question not in frame.columns:
+            frame = frame.rename({"question_id": self.question})
+        rows = frame, self.whole.confidence, self.whole.correct
+        return search_dependence(*rows, units=self.whole.units)
+
+    def of_rows(self, block: ScoreBlock) -> Dependence | None:
+        """Return what was found, for the rows of a group or for all."""
+        if self._dependence is None or block is self.whole:
+            return self._dependence
+        whole, part = self.whole.frame[_PLACE], block.frame[_PLACE]
+        return self._dependence.of_rows(whole.search_sorted(part).to_numpy().astype(np.intp))
 
 
 def _missing(block: ScoreBlock) -> Missing | None:
@@ -163,18 +196,22 @@ def _missing(block: ScoreBlock) -> Missing | None:
 
 def _accuracy(block: ScoreBlock, options: AuditOptions) -> Estimate:
     """Return the share of right answers among all that are graded; it draws nothing."""
-    whole = _block(block.graded, options, False, np.random.default_rng(options.seed))
+    graded = block.graded
+    rng = np.random.default_rng(options.seed)
+    whole = _block(graded, options, False, graded.units, rng)
     return whole.estimates(["accuracy"])["accuracy"]
 
 
 def _untested(block: ScoreBlock) -> list[str]:
     """Say how rows are tested that are no independent right or wrong answers."""
     if block.units is not None:
-        return [_REPEATED]
+        return [REPEATED]
     return [_GRADED] if bool(((block.correct > 0) & (block.correct < 1)).any()) else []
 
 
-def _block(block: ScoreBlock, options: AuditOptions, probability: bool, rng: Stream) -> RowBlock:
+def _block(
+    block: ScoreBlock, options: AuditOptions, probability: bool, units: Any, rng: Stream
+) -> RowBlock:
     how: dict[str, Any] = {
         "probability": probability,
         "bins": options.bins_of(block.keys["method"]),
@@ -187,7 +224,7 @@ def _block(block: ScoreBlock, options: AuditOptions, probability: bool, rng: Str
         from calibrant.data.sources.drawn_labels import block_of
 
         return block_of(block, **how)
-    return RowBlock(block.confidence, block.correct, block.weights, block.units, **how)
+    return RowBlock(block.confidence, block.correct, block.weights, units, **how)
 
 
 def _recalibrated(scores: Scores, name: str, seed: int, raw: Collection[str]) -> Scores:

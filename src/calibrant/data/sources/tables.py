@@ -14,8 +14,9 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.method_words import METHOD_WORDS
 from calibrant.data import Study, read_table, scan_table, source_name
-from calibrant.data.guesses import NAMES, guessed_column
 from calibrant.data.label_schema import WEIGHT
+from calibrant.data.reading.names import name_roles
+from calibrant.data.reading.roles import outcome_columns
 from calibrant.data.score_table import models_by_file
 from calibrant.data.sources.draws import with_silent
 from calibrant.data.sources.input import AuditedTable, Input
@@ -99,19 +100,14 @@ class OpenTables(Input):
         for table in self.tables:
             _refuse_graded_lists(table, asked.confidence, asked.correct)
         self._require_labels(asked.correct)
-        kept = list(by)
         if self._drawn:
             # Loaded here: few tables are labels that were drawn.
             from calibrant.data.sources.drawn_labels import reading_of_drawn
 
             asked, spread, self.notes = reading_of_drawn(self._drawn, asked)
-            kept += spread
-        # Columns that are called as if they held topics may explain the errors.
-        first, *others = self._columns
-        topics = [name for name in first if name.lower() in NAMES["other"]["topics"]]
-        roles = set(asked.columns.values())
-        kept += [n for n in topics if n not in roles and all(n in names for names in others)]
-        return self.given, asked, list(dict.fromkeys(kept))
+            return self.given, asked, [*by, *spread]
+        # Rows of any column may hang together.
+        return self.given, asked, None
 
     @property
     def _drawn(self) -> list[Any]:
@@ -175,8 +171,8 @@ class OpenTables(Input):
         for source in self.tables:
             table = with_fields(scan_table(source), [correct])
             names = column_names(table, source)
-            usual = "correct" if "correct" in names else guessed_column("correct", names)
-            column = correct or usual
+            usual = outcome_columns(names)
+            column = correct or (usual[0] if len(usual) == 1 else None)
             if column is None or column not in names:
                 continue
             # Both questions stop at the first row that answers them.
@@ -191,7 +187,7 @@ def _refuse_graded_lists(source: Any, confidence: str | None, correct: str | Non
     schema = scan_table(source).collect_schema()
     names, column = schema.names(), correct or "correct"
     lists = [name for name, kind in schema.items() if isinstance(kind, pl.List) and name != column]
-    if confidence or guessed_column("confidence", names) or not lists:
+    if confidence or any(name_roles(name).stated >= 2 for name in names) or not lists:
         return
     if isinstance(schema.get(column), pl.List):
         rule = f"{column!r} holds a list of grades in each row, one per sampled answer"

@@ -21,9 +21,9 @@ from calibrant.core.hints import Hint
 from calibrant.core.imports import optional_import
 from calibrant.data import batches
 from calibrant.data.formats import file_format, is_url
-from calibrant.data.guesses import require_column, resolve_roles
 from calibrant.data.part_sums import SumPlan
 from calibrant.data.reading import FRACTION, PERCENT, Reading
+from calibrant.data.reading.roles import Roles, require_column, resolve_roles
 from calibrant.data.sources.reading import ReadingOptions
 from calibrant.data.streams.engines import LocalEngine
 from calibrant.metrics.stats.cell_sums import cell_grid
@@ -74,8 +74,10 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
     files = batches.parquet_files(source)
     names = batches.named_columns(files, source)
     columns = {**asked.columns, "question_id": asked.question}
+    columns |= {"scale": asked.scale, "right": asked.right}
     with error_source(source):
-        roles = resolve_roles(names, columns, partial(_peeked, source))
+        roles = resolve_roles(names, columns, partial(_peeked, source), partial(_sampled, source))
+        _refuse_other_readings(asked, roles)
     for name in by:
         require_column(name, names, source, role="by")
     if roles.models:
@@ -99,6 +101,23 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
     written = PERCENT if percent else FRACTION
     ways = (*roles.guessed, *(["scale"] if guessed else []))
     return Streamed(source, plan, question, Reading(by_role, ways, written, same=roles.same))
+
+
+def _refuse_other_readings(asked: ReadingOptions, roles: Roles) -> None:
+    """Refuse what sums of parts do not know: other scales and words, columns that are made."""
+    scale, right = asked.scale or roles.scale, asked.right or roles.right
+    if scale not in (None, FRACTION, PERCENT) or right is not None or roles.derived is not None:
+        rule = "the table needs a reading that a streamed audit has not: {0}"
+        what = (right and f"the words for right, {right}") or scale or "an outcome made of columns"
+        hint = "write the table with a confidence between 0 and 1 and an outcome of 0 or 1"
+        raise InputError(Hint(rule, what), hint=hint)
+
+
+def _sampled(source: str) -> Any:
+    """Read some rows of a table with all columns."""
+    from calibrant.data.tables import scan_table, some_rows
+
+    return some_rows(scan_table(source), source)
 
 
 def scan_part(file: str, source: str) -> pl.LazyFrame:

@@ -1,0 +1,190 @@
+"""What is asked where a table leaves a doubt, and what is said where it cannot be read."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from calibrant.core.errors import InputError, PossibleReading, QuestionError, UnavailableError
+from calibrant.core.hints import Call, Hint
+from calibrant.data.reading.assignment import Decision
+from calibrant.data.reading.candidates import Choice, Match
+from calibrant.data.reading.cells import meaning_of
+from calibrant.data.reading.columns import Column
+from calibrant.data.reading.names import columns_called, name_roles
+from calibrant.data.reading.outcomes import outcome_candidates
+from calibrant.data.reading.record import FRACTION
+
+_DOUBTS = {
+    "which": "Several columns may be meant.",
+    "unsure": "Neither names nor values say for sure which columns are meant.",
+    "levels": "The confidences look like levels, and nobody knows which is certain.",
+    "words": "The confidences are words, and what they stand for is not known.",
+    "mixed": "Some confidences are at most 1, others look like percentages.",
+    "rank": "The scores have no scale: only their order tells.",
+    "logprob": "It may be the log-probability of a whole answer or of one token.",
+    "uncertainty": "A high value may mean unsure or sure.",
+    "whose": "It may say how sure a judge is, not the model.",
+    "error": "The column may say what went wrong.",
+    "word": "Which word means right is not known.",
+    "letters": "A, B and C may be grades or answers.",
+    "graded": "It holds grades, and where right begins is not known.",
+    "decision": "It may say what was done with the answer, not whether it was right.",
+    "leftover": "Some words mean neither right nor wrong.",
+    "direction": "Confidence is higher where the answer counts as wrong: a column may be turned.",
+    "text": "Answers are free text: they are graded by meaning.",
+}
+
+
+def options_of(choice: Choice, fixed: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the options that read a table in this way; those that were named stay away.
+
+    Parameters
+    ----------
+    choice
+        The reading.
+    fixed
+        Options that somebody named.
+    """
+    said, outcome = choice.said[0], choice.outcome
+    options = {"confidence": ",".join(c.column for c in choice.said)}
+    outcomes = choice.outcomes or (outcome,)
+    if said.probs:
+        options = {"probs": said.probs, "correct": outcome.gold}
+    elif outcome.pair:
+        options |= {"answer": outcome.answer, "gold": outcome.gold}
+    else:
+        options["correct"] = ",".join(o.column for o in outcomes)
+        known = all(_is_usual(o.right, 1.0) and _is_usual(o.wrong, 0.0) for o in outcomes)
+        if outcome.inverted or outcome.graded or not known:
+            options["right"] = ",".join(outcome.right)
+    scales = {c.scale for c in choice.said}
+    if len(scales) == 1 and scales != {FRACTION} and not said.probs:
+        options["scale"] = said.scale
+    return {name: text for name, text in options.items() if fixed.get(name) is None}
+
+
+def _is_usual(words: Sequence[str], meaning: float) -> bool:
+    return all(meaning_of(word) == meaning for word in words)
+
+
+def reading_question(
+    decision: Decision, fixed: Mapping[str, str | None], height: int
+) -> QuestionError:
+    """Return the question: what is doubtful, and at most three readings with their numbers."""
+    why = " ".join(_DOUBTS[doubt] for doubt in decision.doubts if doubt in _DOUBTS)
+    notes = " ".join(dict.fromkeys(decision.choices[0].notes))
+    readings = tuple(
+        PossibleReading(_told(choice, height), options_of(choice, fixed))
+        for choice in decision.choices
+    )
+    rule = " ".join(part for part in ("Which columns are meant?", why, notes) if part)
+    return QuestionError(rule, readings=readings)
+
+
+def _told(choice: Choice, height: int) -> str:
+    """Return a reading in words, with what follows from it."""
+    outcomes = choice.outcomes or (choice.outcome,) * len(choice.said)
+    parts = []
+    for said, outcome, found in zip(choice.said, outcomes, choice.matches, strict=True):
+        column = "the likeliest class" if said.probs else said.column
+        scale = "" if said.scale == FRACTION else f" ({said.scale})"
+        what = outcome.column
+        if not outcome.pair:
+            what += f" = {' or '.join(outcome.right[:4])} means right"
+        parts.append(f"{column}{scale}, {what}: {_numbers(found, height)}")
+    return "; ".join(parts)
+
+
+def _numbers(found: Match, height: int) -> str:
+    if not found.n:
+        return "no row has both"
+    said = "" if np.isnan(found.said) else f"says {found.said:.0%}, "
+    rows = f"{found.n:,} of {height:,} rows" if found.n < height else f"{height:,} rows"
+    return f"{said}is right {found.right:.0%} ({rows}, AUROC {found.auroc:.2f})"
+
+
+def refusal(
+    why: str, names: Sequence[str], chosen: Mapping[str, Sequence[str]], first: str
+) -> InputError:
+    """Say which of confidence and outcome is missing, and what may help.
+
+    Parameters
+    ----------
+    why
+        What was found instead.
+    names
+        The columns of the table.
+    chosen
+        Columns by role so far.
+    first
+        The role that lacks a column.
+    """
+    lacks, _, found = why.partition(":")
+    if lacks not in ("confidence", "outcome"):
+        lacks, found = ("confidence" if first == "confidence" else "outcome"), ""
+        other = [name for part in ("confidence", "correct") for name in chosen.get(part, ())]
+        if not other:
+            return _neither(why, names)
+        found = other[0]
+    if lacks == "confidence":
+        sampled = columns_called("sampled", names)
+        rule = f"there are grades ({found}), but there is no column 'confidence'"
+        if sampled and " = " in found:
+            return UnavailableError(rule, hint=_sampled(sampled[0], names))
+        shown = ", ".join(names[:12])
+        hint = Hint("name it with {confidence} (there are: {0})", shown)
+        return InputError(rule, hint=hint)
+    rule = (
+        f"there is a confidence ({found}), but no column 'correct': calibration needs a right or "
+        "wrong for each answer"
+    )
+    hint = Hint(
+        "name that column with {correct} (there are: {0}); without one, label a batch: `{next}`",
+        ", ".join(names[:12]),
+        next=Call("label next", "TABLE", out="batch.csv"),
+    )
+    return UnavailableError(rule, hint=hint)
+
+
+def _neither(why: str, names: Sequence[str]) -> InputError:
+    sampled = columns_called("sampled", names)
+    rule = why or "there is neither a confidence nor an outcome here: no column 'confidence'"
+    if sampled and not why:
+        return UnavailableError(rule, hint=_sampled(sampled[0], names))
+    hint = Hint("name both with {confidence} and {correct} (there are: {0})", ", ".join(names[:12]))
+    return InputError(rule, hint=hint)
+
+
+def _sampled(column: str, names: Sequence[str]) -> Hint:
+    return Hint(
+        "if {0} holds sampled answers, have them graded: {samples} and {reference} with the "
+        "column of right answers (there are: {1})",
+        repr(column),
+        ", ".join(names),
+        samples=column,
+    )
+
+
+def right_of_errors(column: pl.Series) -> tuple[str | None, str]:
+    """Return the words that mean right in a column of errors and what is said of it, or None.
+
+    Examples
+    --------
+    >>> right_of_errors(pl.Series("is_error", [0, 1, 1]))
+    ('0', 'is_error says what went wrong: 1 is read as wrong, 0 as right.')
+    >>> right_of_errors(pl.Series("correct", [0, 1, 1]))
+    (None, '')
+    """
+    if name_roles(column.name).wrong < 2:
+        return None, ""
+    found = next(iter(outcome_candidates([Column(column)], ())), None)
+    if found is None or not found.inverted or found.graded:
+        return None, ""
+    if not found.doubt:
+        return ",".join(found.right), found.notes[0]
+    ways = [
+        PossibleReading(f"{column.name} = {' or '.join(words)} means right", {"right": words[0]})
+        for words in (found.right, found.wrong)
+    ]
+    raise QuestionError(f"{_DOUBTS['error']} {found.notes[0]}", readings=ways)

@@ -1,0 +1,113 @@
+"""How columns relate: what verifies an outcome, what is a threshold, what links two names."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from calibrant.data.reading.candidates import (
+    Match,
+    OutcomeCandidate,
+    SaidCandidate,
+    agreement,
+    match,
+)
+from calibrant.data.reading.columns import Column
+from calibrant.data.reading.names import share_a_stem, tokens
+
+_LEAST_ROWS, _LEAST_THRESHOLD = 20, 15
+_SAME, _OPPOSITE, _OTHER = 0.97, 0.03, 0.85
+_SETTLED = frozenset({"error", "word", "letters", "leftover", "decision"})
+
+
+def verify(
+    outcomes: Sequence[OutcomeCandidate],
+    pairs: Sequence[OutcomeCandidate],
+    columns: Mapping[str, Column],
+) -> None:
+    """Hold outcomes against pairs: a flag that says where two columns are equal is no guess."""
+    for outcome in outcomes:
+        if outcome.graded or outcome.happened:
+            continue
+        for pair in pairs[:8]:
+            answers = columns[pair.answer].roles.answer
+            if outcome.column in (pair.answer, pair.gold) or pair.score < 2.4 or answers < 1.4:
+                continue
+            if _settled_by(outcome, pair):
+                break
+
+
+def _settled_by(outcome: OutcomeCandidate, pair: OutcomeCandidate) -> bool:
+    count, same = agreement(outcome, pair)
+    known = pair.values[np.isfinite(pair.values) & np.isfinite(outcome.values)]
+    if count < _LEAST_ROWS or not 0 < known.mean() < 1:
+        return False
+    if same > _SAME:
+        outcome.score += 2
+        outcome.verified = True
+        outcome.doubt = "" if outcome.doubt in _SETTLED else outcome.doubt
+        outcome.notes += (f"{outcome.column} agrees with {pair.column} in {same:.0%} of the rows.",)
+        pair.same = outcome.column
+        return True
+    if pair.closed and pair.score >= 3 and outcome.score >= 2:
+        if same < _OPPOSITE:
+            outcome.doubt = outcome.doubt or "direction"
+            outcome.notes += (f"{outcome.column} is the opposite of {pair.column}.",)
+            return True
+        if same < _OTHER:
+            outcome.conflict = pair
+            return True
+    return False
+
+
+def lift_by_association(
+    said: Sequence[SaidCandidate],
+    outcomes: Sequence[OutcomeCandidate],
+    columns: Mapping[str, Column],
+) -> None:
+    """Lift nameless columns that go together to where somebody is asked, never to be taken."""
+    for candidate in said[:12]:
+        for outcome in outcomes[:12]:
+            if outcome.column == candidate.column:
+                continue
+            found = match(candidate, outcome)
+            if abs(found.z) <= 5 or not 0.001 < found.auroc < 0.999:
+                continue
+            column = columns[outcome.column]
+            weak = 0.5 < outcome.score < 2 and not column.roles.names_answer
+            language = {"lang", "language"} & {*column.tokens}
+            if candidate.score >= 2 and candidate.named >= 1 and weak and not language:
+                outcome.score, outcome.doubt = 2.0, outcome.doubt or "unsure"
+            other = columns[candidate.column].roles.other if candidate.column in columns else 0
+            nameless = candidate.named < 1 and candidate.score < 2.2 and other < 2
+            if outcome.score >= 2.05 and nameless:
+                candidate.score, candidate.doubt = 2.2, candidate.doubt or "unsure"
+
+
+def are_linked(said: SaidCandidate, outcome: OutcomeCandidate) -> bool:
+    """Return whether the names of the two belong together: `x` and `x_outcome`, a shared stem."""
+    left, right = (re.sub(r"\W|_", "", name.lower()) for name in (said.column, outcome.column))
+    words = tokens(said.column)
+    if right.startswith(left) or share_a_stem(words, tokens(outcome.column)):
+        return True
+    return outcome.happened and share_a_stem(words, outcome.right)
+
+
+def is_threshold(said: SaidCandidate, outcome: OutcomeCandidate, found: Match) -> bool:
+    """Return whether an outcome is made of the confidence itself."""
+    if outcome.pair or outcome.graded or found.n < _LEAST_THRESHOLD or not 0 < found.right < 1:
+        return False
+    several = np.unique(said.values[np.isfinite(said.values)]).size > 4
+    return several and not 0.001 < found.auroc < 0.999
+
+
+def is_of_one_class(
+    said: SaidCandidate, outcome: OutcomeCandidate, columns: Mapping[str, Column]
+) -> bool:
+    """Return whether a score is that of one class, not of the answer that was given."""
+    answer = columns.get(outcome.answer)
+    if answer is None or said.probs or said.scale != "fraction" or len(answer.words) != 2:
+        return False
+    one = (answer.text == next(iter(answer.words))).fill_null(False).to_numpy().astype(float)
+    area = match(said, OutcomeCandidate(answer.name, 0.0, one)).auroc
+    return not 0.002 < area < 0.998 and answer.height >= _LEAST_THRESHOLD

@@ -1,0 +1,385 @@
+"""Which column plays which role: those that are named, and the others by name and content."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import polars as pl
+from msgspec import Struct, structs
+
+from calibrant.core.errors import InputError, require_known
+from calibrant.core.hints import Hint
+from calibrant.data.reading.assignment import ASK, REFUSE, Decision, Named, decide
+from calibrant.data.reading.beside import model_of
+from calibrant.data.reading.candidates import Choice
+from calibrant.data.reading.columns import Column
+from calibrant.data.reading.confidences import said_candidates
+from calibrant.data.reading.derived import Derived, derived_of
+from calibrant.data.reading.names import bare, columns_called
+from calibrant.data.reading.question import options_of, reading_question, refusal
+from calibrant.data.reading.typed import is_outcome
+
+Peek: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
+"""Reads some columns of a table, where their names leave a doubt."""
+Sample: TypeAlias = Callable[[], pl.DataFrame]
+"""Reads some rows of a table with all columns."""
+LISTS = ("confidence", "question_id")
+"""Roles that several columns may play for one model."""
+BESIDE = ("correct", "answer")
+"""Roles that several columns play where each model has a confidence of its own."""
+ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights", "cluster")
+_REQUIRED = ("confidence", "correct")
+# Numbers of questions are shared by models if there are at most so many per two rows.
+_SHARED = 1.5
+# A weight may be that of a parcel, a cluster a number of another method: somebody has to say so.
+_BY_NAME = ("answer", "method", "weights")
+_SURE = 3.0
+
+
+class Roles(Struct, frozen=True):
+    """Columns by role, which of them were guessed, and others that name the same models.
+
+    Where models stand side by side, `models` names them in the order of their confidences.
+    `scale` and `right` are what the content says of them; `derived` makes columns that the table
+    has not; `notes` say how it was read.
+    """
+
+    columns: dict[str, list[str]]
+    guessed: tuple[str, ...] = ()
+    same: Mapping[str, tuple[str, ...]] = {}
+    models: tuple[str, ...] = ()
+    scale: str | None = None
+    right: str | None = None
+    derived: Derived | None = None
+    notes: tuple[str, ...] = ()
+    options: Mapping[str, str] = {}
+
+    def __getitem__(self, role: str) -> list[str]:
+        """Return the columns of a role; none where no column plays it."""
+        return self.columns[role]
+
+
+def require_column(
+    column: str, names: Sequence[str], source: str | None = None, *, role: str
+) -> str:
+    """Return the column, or say which are near where it is not there."""
+    require_known([column], names, f"there is no column {{}} for {role}", source=source)
+    return column
+
+
+def resolve_roles(
+    names: list[str],
+    asked: Mapping[str, str | None],
+    peek: Peek,
+    sample: Sample,
+    *,
+    optional: Sequence[str] = (),
+    number_ids: bool = False,
+    beside_others: bool = False,
+) -> Roles:
+    """Map each role to its columns; only confidence and correct must exist.
+
+    Parameters
+    ----------
+    names
+        The columns of the table.
+    asked
+        Columns by role, as they were named, or None; and ``scale``, ``right``, ``gold``, ``probs``.
+    peek
+        Reads some columns, where their names leave a doubt.
+    sample
+        Reads some rows, where names alone say too little.
+    optional
+        Roles that need no column although they usually do.
+    number_ids
+        Take a column called like a number of questions for their ids, where its values agree.
+    beside_others
+        Other tables are read beside this one, and such numbers may tell which rows belong together.
+    """
+    columns = {
+        role: _asked(role, wanted, names)
+        for role in ROLES
+        if (wanted := asked.get(role)) is not None
+    }
+    given = {*columns}
+    roles = _judged(names, columns, asked, peek, sample, optional)
+    guessed = list(roles.guessed)
+    for role in ROLES:
+        if role in columns:
+            continue
+        if role == "model" and not roles.models:
+            chosen, others = _model([name for name in names if name not in _taken(columns)], peek)
+            roles = structs.replace(roles, same={role: others} if others else {})
+        else:
+            chosen = _by_name(role, names, columns)
+        columns[role] = [] if chosen is None else [chosen]
+        guessed += [role] if chosen is not None and chosen != role else []
+    if not columns["question_id"] and number_ids:
+        columns["question_id"] = _numbers_of_questions(names, columns, peek, beside_others)
+        guessed += ["question_id"] * len(columns["question_id"])
+    models = roles.models or _models_beside(columns, given)
+    order = {role: columns[role] for role in ROLES}
+    return structs.replace(
+        roles,
+        columns=order,
+        guessed=tuple(sorted({*guessed}, key=ROLES.index)),
+        models=models,
+    )
+
+
+def _by_name(role: str, names: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the column of a role that is told by its name alone."""
+    if role in names and role != "cluster" and role not in _taken(columns):
+        return role
+    if role != "question_id":
+        return None
+    called = [name for name in columns_called(role, names) if name not in _taken(columns)]
+    return called[0] if len(called) == 1 else None
+
+
+def _taken(columns: Mapping[str, Sequence[str]]) -> set[str]:
+    return {name for some in columns.values() for name in some}
+
+
+def _judged(
+    names: Sequence[str],
+    columns: dict[str, list[str]],
+    asked: Mapping[str, str | None],
+    peek: Peek,
+    sample: Sample,
+    optional: Sequence[str],
+) -> Roles:
+    """Find confidence and outcome, and add them to the columns; others are not looked at."""
+    if asked.get("gold") or asked.get("probs"):
+        derived = derived_of(asked, names)
+        said, outcome = derived.said, derived.outcome
+        columns |= {"confidence": [said]} if said else {}
+        columns["correct"] = [outcome]
+        roles = Roles(columns, derived=derived, notes=derived.notes, options=derived.options)
+        if "confidence" in columns:
+            return roles
+    else:
+        roles = Roles(columns)
+        _take_schema(names, columns, peek, optional)
+    if all(role in columns for role in _REQUIRED):
+        return roles
+    rows = sample()
+    named = Named(
+        tuple(columns.get("confidence", ())),
+        tuple(columns.get("correct", ())),
+        frozenset(_taken(columns) - {*columns.get("confidence", ()), *columns.get("correct", ())}),
+    )
+    if roles.derived is not None:
+        rows = roles.derived.applied(rows.lazy()).collect()
+    if all(role in columns or role in optional for role in _REQUIRED):
+        return _with_confidence(columns, rows, named, roles, asked, optional)
+    decision = decide(rows, named)
+    if decision.kind == REFUSE:
+        if {"correct"} & {*names} and "correct" not in columns and "confidence" in columns:
+            columns["correct"] = ["correct"]
+            return roles
+        first = next(role for role in _REQUIRED if role not in columns)
+        raise refusal(decision.why, names, columns, first)
+    if decision.kind == ASK and (left := _open(decision, asked)):
+        raise reading_question(structs.replace(decision, doubts=left), asked, rows.height)
+    return _taken_choice(decision.choices[0], columns, roles, asked)
+
+
+def _take_schema(
+    names: Sequence[str], columns: dict[str, list[str]], peek: Peek, optional: Sequence[str]
+) -> None:
+    """Take the columns of the schema's own names, where these hold what they say."""
+    if "confidence" not in columns and "confidence" in names:
+        columns["confidence"] = ["confidence"]
+    if "correct" in columns or "correct" not in names:
+        return
+    if "correct" in optional:
+        columns["correct"] = ["correct"]
+        return
+    held = peek(["correct"])["correct"]
+    if (
+        held.dtype.is_numeric()
+        or held.dtype.is_nested()
+        or is_outcome(held.head(100_000))
+        or not (
+            held.dtype == pl.String and 2 < held.n_unique() <= 40 and "confidence" not in columns
+        )
+    ):
+        columns["correct"] = ["correct"]
+
+
+def _open(decision: Decision, asked: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return the doubts that no option has answered."""
+    answered = set[str]()
+    if asked.get("scale") is not None:
+        answered |= {"levels", "mixed", "words", "rank", "logprob", "uncertainty"}
+    if asked.get("right") is not None:
+        answered |= {"error", "word", "letters", "graded", "decision", "leftover", "direction"}
+    named = all(asked.get(role) is not None for role in _REQUIRED)
+    if named:
+        answered |= {"which", "unsure", "whose", "direction"}
+    return tuple(doubt for doubt in decision.doubts if doubt not in answered)
+
+
+def _with_confidence(
+    columns: dict[str, list[str]],
+    rows: pl.DataFrame,
+    named: Named,
+    roles: Roles,
+    asked: Mapping[str, str | None],
+    optional: Sequence[str],
+) -> Roles:
+    """Find the confidence of a table that needs no outcome, and the outcome where it is clear."""
+    decision = decide(rows, named)
+    if decision.kind == "take":
+        return _taken_choice(decision.choices[0], columns, roles, asked)
+    if decision.kind == ASK and not {"which", "unsure"} & {*decision.doubts}:
+        return _taken_choice(decision.choices[0], columns, roles, {**asked, "scale": ""})
+    if "confidence" in columns or "confidence" in optional:
+        return roles
+    found = said_candidates([Column(series) for series in rows])
+    sure = [c for c in found if c.score >= _SURE]
+    if not sure:
+        raise refusal(decision.why, [*rows.columns], columns, "confidence")
+    near = [c for c in sure if sure[0].score - c.score < 1.2]
+    columns["confidence"] = [near[0].column]
+    return structs.replace(roles, guessed=("confidence",), scale=None)
+
+
+def _taken_choice(
+    choice: Choice, columns: dict[str, list[str]], roles: Roles, asked: Mapping[str, str | None]
+) -> Roles:
+    """Return the roles of a reading that was chosen."""
+    options = options_of(choice, {})
+    guessed = [*roles.guessed, *(role for role in _REQUIRED if role not in columns)]
+    derived = roles.derived
+    if choice.said[0].probs or choice.outcome.pair:
+        if derived is None:
+            derived = derived_of(options, ())
+        columns["correct"] = [derived.outcome]
+        columns["confidence"] = [derived.said or name for name in _names_of(choice)]
+    else:
+        columns.setdefault("confidence", _names_of(choice))
+        columns.setdefault("correct", options["correct"].split(","))
+        outcomes = choice.outcomes or (choice.outcome,)
+        columns["correct"] = [outcome.column for outcome in outcomes]
+    scale = options.get("scale") if asked.get("scale") is None else None
+    right = options.get("right") if asked.get("right") is None else None
+    return Roles(
+        columns,
+        tuple(guessed),
+        models=choice.models,
+        scale=scale,
+        right=right,
+        derived=derived,
+        notes=(*roles.notes, *choice.notes),
+        options={
+            **({} if derived is None else derived.options),
+            **({"right": right} if right else {}),
+        },
+    )
+
+
+def _names_of(choice: Choice) -> list[str]:
+    return [said.column for said in choice.said]
+
+
+def _models_beside(columns: Mapping[str, Sequence[str]], given: set[str]) -> tuple[str, ...]:
+    """Return the names of the models that stand side by side; none where they do not."""
+    said = columns["confidence"]
+    for role in BESIDE:
+        if len(columns[role]) not in (0, 1, len(said)):
+            raise InputError(
+                f"columns for confidence: {len(said)}, columns for {role}: {len(columns[role])}",
+                hint="name one for all of them, or one for each in the same order",
+            )
+    if len(said) < 2 or len(columns["correct"]) < 2 or not given:
+        return ()
+    if columns["model"]:
+        raise InputError(
+            f"models stand side by side ({', '.join(said)}), and column {columns['model'][0]} "
+            "names models too",
+            hint="rename that column, or save one row per question and model",
+        )
+    models = [model_of(name, frozenset({"confidence"})) for name in said]
+    return tuple(models if all(models) and len({*models}) == len(models) else said)
+
+
+def _numbers_of_questions(
+    names: list[str], columns: Mapping[str, list[str]], peek: Peek, beside_others: bool
+) -> list[str]:
+    """Return the column that numbers the questions: one row in each model, shared by models.
+
+    In the one table of one model such numbers say nothing that the rows do not.
+    """
+    keys = [*columns["model"], *columns["method"]]
+    for name in names:
+        if name in _taken(columns) or not is_number_of_rows(name):
+            continue
+        table = peek([name, *keys])
+        several = bool(keys) and table.select(keys).n_unique() > 1
+        shared = 2 * table[name].n_unique() <= _SHARED * table.height if several else beside_others
+        if shared and not table[name].null_count() and not table.is_duplicated().any():
+            return [name]
+    return []
+
+
+def is_number_of_rows(name: str) -> bool:
+    """Return whether a column is called as if it numbered rows or questions."""
+    return name.strip() == "#" or bool(columns_called("number", [name]))
+
+
+def outcome_columns(names: Sequence[str], asked: str | None = None) -> list[str]:
+    """Return the columns of outcomes by name alone: those asked for, or those called like one.
+
+    Examples
+    --------
+    >>> outcome_columns(["A conf", "A ok", "B conf", "B ok"]), outcome_columns(["p", "correct"])
+    (['A ok', 'B ok'], ['correct'])
+    """
+    from calibrant.data.reading.names import name_roles
+
+    if asked is not None:
+        return [asked] if asked in names else [part.strip() for part in asked.split(",")]
+    if "correct" in names:
+        return ["correct"]
+    called = [(name_roles(name).graded, name) for name in names if not name_roles(name).other]
+    best = max((weight for weight, _ in called), default=0.0)
+    return [name for weight, name in called if weight == best >= 1 and not name_roles(name).gold]
+
+
+def _asked(role: str, wanted: str, names: list[str]) -> list[str]:
+    if wanted in names or "," not in wanted:
+        return [require_column(wanted, names, role=role)]
+    parts = [require_column(part.strip(), names, role=role) for part in wanted.split(",")]
+    if role not in (*LISTS, *BESIDE):
+        raise InputError(
+            f"{role} is one column, got {len(parts)}: {wanted}",
+            hint=f"only {', '.join((*LISTS, *BESIDE))} may be lists",
+        )
+    if len(set(parts)) < len(parts):
+        raise InputError(f"a column is named twice for {role}: {wanted}")
+    return parts
+
+
+def _model(names: Sequence[str], peek: Peek) -> tuple[str | None, tuple[str, ...]]:
+    """Return the column of models, and others that name the same ones; models are never pooled."""
+    # A name is read more easily than an id.
+    columns = sorted(
+        columns_called("model", names),
+        key=lambda name: (name != "model", bare(name).endswith("id")),
+    )
+    if len(columns) < 2:
+        return (columns[0] if columns else None), ()
+    table = peek(columns).unique()
+    counts = {name: table[name].n_unique() for name in columns}
+    most = max(counts.values())
+    # One name per row of the others: what differs is told apart, what is constant adds nothing.
+    if table.height > most or any(1 < count < most for count in counts.values()):
+        ways = [Hint("{model}", model=name) for name in columns[:4]]
+        text = ", ".join(f"{{{place}}}" for place in range(len(ways)))
+        raise InputError(
+            f"{len(columns)} columns may be the model: {', '.join(columns)}",
+            hint=Hint(f"say which: {text}", *ways),
+        )
+    finest, *same = (name for name in columns if counts[name] == most)
+    return finest, tuple(same)
