@@ -131,6 +131,7 @@ MADE = {
     "groups": lambda _: cal.groups(one_model(), features=["topic", "hard"]),
     "decide": lambda _: cal.decide(one_model(), max_error=0.5),
     "mend": lambda _: cal.mend(one_model()),
+    "judge": lambda _: cal.judge(ratings(), judge=["judge"], human=["expert1", "expert2"]),
     "plan": lambda _: cal.plan(precision=0.05, error_rate=0.2),
     "monitor": lambda _: cal.monitor(one_model(), every=50),
     "label": lambda folder: cal.label_next(open_labels(folder), folder / "batch.csv", size=5),

@@ -21,6 +21,7 @@ from golden.tables import (
     study,
     written,
 )
+from judged import pairs, ratings
 from support import model_scores
 
 QUESTIONS = 150
@@ -99,6 +100,13 @@ CASES = {
         error_rate=0.1, preset="fda-samd", drift=0.01, start="2026-01-01", groups=4
     ),
     "monitor-dataframe": lambda: cal.monitor(days(), every=100, baseline=days()[:300]),
+    "judge-csv": lambda: cal.judge(
+        written(ratings(), "r.csv"), judge=["judge"], human=["expert1", "expert2"],
+        features=["words"],
+    ),
+    "judge-pairs": lambda: cal.judge(
+        pairs(), judge=["judge"], human=["person"], swapped="other_order"
+    ),
     "mend-csv": lambda: cal.mend(csv()),
     "decide-csv": lambda: cal.decide(csv(), only_model="small", max_error=0.3),
     "decide-costs": lambda: cal.decide(

@@ -250,6 +250,9 @@ KINDS = {
     },
     "groups": groups_document,
     "label": label_document,
+    "judge": lambda: judge(
+        ratings(), judge=["judge"], human=["expert1", "expert2"], features=["words"]
+    ).to_dict(),
     "leaderboard": leaderboard_document,
     "mend": mend_document,
     "methods": methods_document,

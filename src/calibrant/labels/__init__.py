@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from calibrant.labels.published import scaling_labels as scaling_labels
     from calibrant.labels.published import self_evaluation as self_evaluation
     from calibrant.labels.published import temperature_error as temperature_error
+    from calibrant.labels.published_steepness import published_steepness as published_steepness
     from calibrant.labels.ranking import LEADERBOARD_METRICS as LEADERBOARD_METRICS
     from calibrant.labels.ranking import leaderboard as leaderboard
     from calibrant.labels.ranking import rank_intervals as rank_intervals

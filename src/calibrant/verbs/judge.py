@@ -133,6 +133,7 @@ def judge(
         raise InputError(rule, hint=Hint("use {judge} and {human}", judge="gpt4", human="expert"))
     if pairs and len(pairs) != 2:
         raise InputError(f"a pair has two sides, got {len(pairs)} columns")
+    require_known(cost or {}, judge, "a cost is that of a judge, and there is none called {}")
     columns = JudgeColumns(
         judge=judge, human=human, scale=scale, human_scale=human_scale, order=order, pairs=pairs,
         tie=tie, first=first, swapped=swapped, model=model, question=question, answer=answer,

@@ -47,6 +47,7 @@ def plan(
     labels: Annotated[int | None, Option(metavar="M")] = None,
     error_rate: Annotated[float | None, Option(metavar="E")] = None,
     lipschitz: Annotated[float | None, Option(metavar="L", max=1000000.0)] = None,
+    lipschitz_rule: Annotated[str, opt.advanced(choices=("default", "paper"))] = "default",
     model_count: Annotated[int, Option(metavar="N")] = 1,
     groups: Annotated[int, Option(metavar="N")] = 1,
     smallest_share: Annotated[float, Option(metavar="PI", min=_LEAST_SHARE, max=1)] = 1.0,
@@ -102,6 +103,11 @@ def plan(
         Steepness of the gap; 1 if not measured.
 
         Where it is not measured it is 1, as in published tables.
+    lipschitz_rule
+        Measure the steepness as usual, or as the paper's own script does.
+
+        ``paper``: bins of 10 labels, or of 1 % of them, in place of 30; see
+        `calibrant.labels.published_steepness`.
     model_count
         2 for a comparison of two models.
     groups
@@ -173,7 +179,7 @@ def plan(
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with error_source(source):
         pool, labelled = plan_table.pool_and_labels(scores, columns, by=by, ranked=rank is not None)
-        measured = plan_table.measured_blocks(labelled, seed)
+        measured = plan_table.measured_blocks(labelled, seed, lipschitz_rule)
         pipeline = (
             plan_table.measured_pipeline(measured) if from_table else {"stages": _stages(stages)}
         )
@@ -205,7 +211,13 @@ def plan(
         growth, size, decay, label_rate, transfer, correlation, perturbed_error,
         tuple(published), tuple(rounds), two_phase,
     )  # fmt: skip
-    asked = {"claim": claim, "power": power, "target": target, "by": list(by)}
+    asked = {
+        "lipschitz_rule": lipschitz_rule,
+        "claim": claim,
+        "power": power,
+        "target": target,
+        "by": list(by),
+    }
     settings = {**asdict(goal), "preset": preset, "rank": rank, **asked, **table_settings(columns)}
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}

@@ -28,6 +28,7 @@ from calibrant.labels import leaderboard, self_evaluation, temperature_error
 from calibrant.labels.formulas import pipeline_lipschitz
 from calibrant.labels.open_labels import OpenLabels
 from calibrant.labels.published import enough_bins
+from calibrant.labels.published_steepness import with_published_steepness
 from calibrant.verbs.opening.open_input import open_input
 
 # Bins of the ECE that the verification block speaks of.
@@ -59,7 +60,9 @@ def _opened(source: Any, asked: ReadingOptions, by: Sequence[str]) -> Scores:
     return load_scores(source, labels="optional", by=by, **asdict(asked))
 
 
-def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
+def measured_blocks(
+    table: Scores | None, seed: int, lipschitz_rule: str = "default"
+) -> list[dict[str, Any]]:
     """Return what is measured of each model; models without an outcome are left out.
 
     ``need`` is what the labels needed are proportional to: error rate times steepness.
@@ -74,6 +77,9 @@ def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
         verification = verification_block(
             block.confidence, block.correct, weights=block.weights, units=block.units, rng=seed
         )
+        if lipschitz_rule == "paper":
+            rows = (block.confidence, block.correct)
+            verification = with_published_steepness(verification, *rows)
         steep = verification.lipschitz.value
         blocks.append(
             {

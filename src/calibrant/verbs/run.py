@@ -87,9 +87,9 @@ def run(
     retry_failures
         Ask again what failed for good in an earlier run.
     repair
-        First check the ledger; save what can be read of a damaged one, keep a copy.
+        First check the ledger; put the backup in the place of a damaged one, keep a copy.
 
-        What cannot be read is asked for again.
+        What can still be read is added, and what cannot is asked for again.
     probe
         Only show what each endpoint can do, for at most 3 calls per model.
     yes

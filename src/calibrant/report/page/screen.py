@@ -11,7 +11,15 @@ from calibrant.core.document import kind_of
 from calibrant.findings.claims import Claim
 from calibrant.findings.claims.next_step import Step, next_step
 from calibrant.findings.documents.fields import typed
-from calibrant.report.answers import Badge, badge_of, claims_of, headline, rows_apart, warnings_of
+from calibrant.report.answers import (
+    Badge,
+    badge_of,
+    claims_of,
+    headline,
+    notes_of,
+    rows_apart,
+    warnings_of,
+)
 from calibrant.report.charts import Chart, answer_of
 from calibrant.report.shown_command import without_folders
 from calibrant.report.tables import said_first
@@ -85,6 +93,7 @@ class Screen:
     title: str
     warnings: Sequence[str]
     more_warnings: Sequence[str]
+    notes: Sequence[str]
     badge: Badge | None
     sentence: str
     more: Sequence[str]
@@ -133,6 +142,7 @@ def first_screen(
         title=title_line(document, title=title),
         warnings=warnings[:shown],
         more_warnings=warnings[shown:],
+        notes=notes_of(typed(document)),
         badge=badge_of(document, claims),
         sentence=sentences[0] if sentences else (chart.title if chart else ""),
         more=sentences[1:],

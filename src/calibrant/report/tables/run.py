@@ -39,6 +39,12 @@ def _repaired(document: RunFields) -> Iterator[Block]:
                 f"{repair['lost']:,} are lost and asked for again. The old file is "
                 f"{repair['backup']}."
             )
+            if repair["unread"]:
+                since = repair["saved_at"] or "the beginning (there was no backup)"
+                text += (
+                    f" Not all of it could be read, so answers since {since} may be missing "
+                    "beside those."
+                )
         yield Paragraph(text, strong=True)
 
 

@@ -19,6 +19,7 @@ from calibrant.report.answers import (
     claim_tone,
     claims_of,
     headline,
+    notes_of,
     rows_apart,
     warnings_of,
 )
@@ -94,6 +95,7 @@ def compact_lines(
         first, *rest = broken_command(step[1], width - len(_NEXT))
         lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
         lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in rest]
+    lines += [Text(f"Data:  {safe_text(note)}", style="dim") for note in notes_of(document)]
     lines.append(Text(f"More:  {more}", style="dim"))
     return lines
 

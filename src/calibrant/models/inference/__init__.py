@@ -1,0 +1,1 @@
+"""A small language model computed with numpy: file, tokens, forward pass."""
