@@ -12,7 +12,9 @@ def ratings(items=300, rated=120, *, models=2, favour=0.0, seed=0, people=2):
     scored = quality + 0.4 + favour * (model == 0) + 0.7 * rng.standard_normal(items)
     some = np.isin(np.arange(items), rng.choice(items, rated, replace=False))
     columns = {
-        f"expert{k + 1}": np.where(some, _rounded(quality + 0.7 * rng.standard_normal(items)), np.nan)
+        f"expert{k + 1}": np.where(
+            some, _rounded(quality + 0.7 * rng.standard_normal(items)), np.nan
+        )
         for k in range(people)
     }
     return pl.DataFrame(

@@ -28,6 +28,7 @@ from calibrant.core.verb import declaration
 from calibrant.data import Study
 from calibrant.verbs.label import label_next
 from cli.all_commands import commands, parameters
+from judged import ratings
 from support import two_models
 
 NUMBERS = ["-1", "0", "1", "99999999999999999999", "1.5", "nan", "inf", "-inf", "1e308", "1e-320"]

@@ -25,6 +25,7 @@ from calibrant.verbs.run import run
 from calibrant.verbs.study.analysis import analyse
 from collect.endpoint import Oracle
 from collect.studies import write_study
+from judged import ratings
 from support import ROOT, schema_errors
 
 # Kept and read by one class each, which checks them; no verb returns one.

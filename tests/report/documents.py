@@ -19,11 +19,13 @@ from calibrant.verbs.cascade import cascade
 from calibrant.verbs.compare import compare
 from calibrant.verbs.decide import decide
 from calibrant.verbs.groups import groups
+from calibrant.verbs.judge import judge
 from calibrant.verbs.label import label_status
 from calibrant.verbs.methods import methods
 from calibrant.verbs.monitor import monitor
 from calibrant.verbs.plan import plan
 from calibrant.verbs.study.study_page import study_document
+from judged import ratings
 from support import model_scores
 
 

@@ -151,7 +151,9 @@ def read_judge_table(data: Any, columns: JudgeColumns) -> JudgeTable:
     reader = _Cells(frame, source, columns, str(data) if isinstance(data, str) else TABLE)
     if columns.tie and kind != "pairs":
         rule = f"a tie ({columns.tie!r}) is a verdict on a pair, and these are ratings"
-        raise InputError(rule, source=source, hint=Hint("name both sides with {pairs}", pairs="a,b"))
+        raise InputError(
+            rule, source=source, hint=Hint("name both sides with {pairs}", pairs="a,b")
+        )
     if kind == "pairs":
         values = {name: reader.sides(name, cells[name]) for name in cells}
         scales = dict.fromkeys(cells, RatingScale(0.0, 1.0))
