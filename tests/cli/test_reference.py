@@ -7,15 +7,15 @@ import shlex
 from collections import defaultdict
 
 import pytest
+from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from calibrant.cli.catalog import GROUPS, VERBS, StoredHelp, verb_function
+from calibrant.cli.catalog import GROUPS, VERBS, verb_function
 from calibrant.cli.command import OUTPUTS
+from calibrant.cli.main import app
 from calibrant.cli.reference import (
-    HELP_FILE,
     VERBS_FILE,
     reference_files,
-    stored_help,
     stored_verbs,
 )
 from calibrant.core.verb import GROUPS as HELP_GROUPS
@@ -37,23 +37,35 @@ def test_the_pages_are_current():
         )
 
 
-def test_the_stored_help_is_current():
-    assert HELP_FILE.read_text(encoding="utf-8") == stored_help(), (
-        "run python -m calibrant.cli.reference"
-    )
+def test_the_stored_options_are_current():
     assert VERBS_FILE.read_text(encoding="utf-8") == stored_verbs(), (
         "run python -m calibrant.cli.reference"
     )
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_stored_help_is_that_of_the_command(width):
-    for words, command in commands():
-        shown = [
-            part.get_help(part.context_class(part, info_name=words, terminal_width=width))
-            for part in (StoredHelp(words), command)
-        ]
-        assert shown[0] == shown[1]
+def help_of(words, flag):
+    result = CliRunner().invoke(app, [*words.split(), flag])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def flags(text):
+    return set(re.findall(r"^  (--[\w-]+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("words", VERBS)
+def test_help_shows_what_a_first_call_needs_and_where_the_rest_is(words):
+    command = dict(commands())[words]
+    short, full = help_of(words, "-h"), help_of(words, "--help-all")
+    every = {option for param in command.params for option in param.opts if option[:2] == "--"}
+    assert every <= flags(full)
+    assert flags(short) <= flags(full)
+    assert len(flags(short)) <= 6 or flags(short) == {
+        f"--{p.word}" for p in command.verb.parameters.values() if p.is_required
+    }
+    assert f"calibrant {words} --help-all" in short
+    example = set(re.findall(r"--[\w-]+", command.verb.example))
+    assert len(example) > 6 or example <= flags(short)
 
 
 @pytest.mark.parametrize("words", VERBS)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from itertools import pairwise
 from typing import Annotated, Any
 
 import click
 
-from calibrant.cli.catalog import SETTINGS, VERBS, verb_function, write_sections
+from calibrant.cli.catalog import SETTINGS, VERBS, verb_function
 from calibrant.cli.question import chosen_reading
 from calibrant.core.errors import CalibrantError, ClaimFailed, Interrupted, QuestionError
 from calibrant.core.values import parsed
@@ -20,6 +21,8 @@ from calibrant.core.verb import GROUPS, OUTPUT, Option, Parameter, Verb, declara
 
 _TYPED = "calibrant.typed"
 """Where a call keeps the words that were typed."""
+_ALL = "help_all"
+_FRONT, _MOST = ("confidence", "correct", "model", "html", "json"), 6
 
 
 @verb()
@@ -98,6 +101,7 @@ class VerbCommand(click.Command):
         params = [_click_parameter(parameter) for parameter in declared]
         flags = {check.flag: check.help for check in self.verb.checks if check.flag}
         params += [click.Option([f"--{flag}"], is_flag=True, help=flags[flag]) for flag in flags]
+        params.append(_all_options())
         name, about = words.split()[-1], VERBS[words].summary
         super().__init__(
             name, params=params, callback=self._run, help=about, context_settings=SETTINGS
@@ -110,21 +114,44 @@ class VerbCommand(click.Command):
         arguments = [part for part in super().collect_usage_pieces(ctx) if part != "[OPTIONS]"]
         return [*arguments, *needed, "[options]"]
 
-    def help_sections(self, ctx: click.Context) -> list[tuple[str, list[tuple[str, str]]]]:
-        """Return the options by group, each with what is typed and what it means."""
-        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options that a first call needs, or all by group, and the example."""
+        records = dict(self._records(ctx))
+        front = list(records) if ctx.meta.get(_ALL) else self._front(records)
+        for group in GROUPS:
+            rows = [records[name] for name in front if self.groups.get(name, OUTPUT) == group]
+            if rows:
+                with formatter.section(group):
+                    formatter.write_dl(rows)
+        if len(records) > len(front):
+            with formatter.section("More"):
+                text = f"calibrant {self.words} --help-all"
+                formatter.write_dl([(text, f"All {len(records)} options.")])
+        if self.verb.example:
+            with formatter.section("Example"):
+                formatter.write_text(self.verb.example)
+
+    def _records(self, ctx: click.Context) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Yield each option by argument, with what is typed and what it means."""
         for param in self.get_params(ctx):
-            row = param.get_help_record(ctx)
+            name, row = param.name or "", param.get_help_record(ctx)
             if isinstance(param, click.Argument):
-                meaning = self.verb.parameters[param.name or ""].option.help
+                meaning = self.verb.parameters[name].option.help
                 row = param.make_metavar(click.Context(click.Command(""))), meaning
             if row is not None:
-                rows[self.groups.get(param.name or "", OUTPUT)].append(row)
-        return [(group, entries) for group, entries in rows.items() if entries]
+                yield name, row
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by group, then the example."""
-        write_sections(formatter, self.help_sections(ctx), self.verb.example)
+    def _front(self, names: Collection[str]) -> list[str]:
+        """Return what a first call needs: what is required, the example's, columns and files."""
+        required = [p.name for p in self.verb.parameters.values() if p.is_required]
+        arguments = [p.name for p in self.verb.parameters.values() if p.option.argument]
+        words = [word.replace("-", "_") for word in re.findall(r"--([\w-]+)", self.verb.example)]
+        typed = {p.word.replace("-", "_"): p.name for p in self.verb.parameters.values()}
+        wanted = [*required, *(typed.get(word, word) for word in words), *_FRONT, *names]
+        options = [name for name in dict.fromkeys(wanted) if name in names]
+        options = [name for name in options if name not in (*arguments, "help", _ALL)]
+        chosen = {*arguments, *options[:_MOST]}
+        return [name for name in names if name in chosen]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words apart; an option whose value was forgotten does not take the next one."""
@@ -220,6 +247,21 @@ def _kept(words: str, given: Mapping[str, Any], supplied: Mapping[str, Any]) -> 
 
 
 # -- from a declaration to what is typed -------------------------------------------------------
+
+
+def _all_options() -> click.Option:
+    """Return the option that shows every option."""
+
+    def show(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.meta[_ALL] = True
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+
+    return click.Option(
+        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show,
+        help="Show all options and exit.",
+    )  # fmt: skip
 
 
 def _click_parameter(parameter: Parameter) -> click.Parameter:

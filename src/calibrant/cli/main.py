@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from calibrant.cli.catalog import GROUPS, SETTINGS, VERBS, StoredHelp, asks_for_help
+from calibrant.cli.catalog import GROUPS, SETTINGS, VERBS
 from calibrant.core.errors import CalibrantError, InputError, did_you_mean, printable
 from calibrant.core.version import __version__
 
@@ -46,13 +46,6 @@ class VerbGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - named by the base
         """Return the verbs."""
         return list(self.summaries)
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Return the command that the words name; one that is asked for its help is not loaded."""
-        words = f"{self.prefix} {args[0]}".strip()
-        if words in VERBS and asks_for_help(args[1:]):
-            return args[0], StoredHelp(words), args[1:]
-        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:  # noqa: ARG002
         """Import the verb and return its command."""

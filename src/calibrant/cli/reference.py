@@ -1,7 +1,7 @@
-"""Write the reference pages of the commands, the schemas of their options, and the stored help.
+"""Write the reference pages of the commands and the schemas of their options.
 
-``python -m calibrant.cli.reference`` writes ``docs/reference/cli``, ``cli/help.json`` and
-``core/verbs.json``; a test holds them current.
+``python -m calibrant.cli.reference`` writes ``docs/reference/cli`` and ``core/verbs.json``; a test
+holds them current.
 """
 
 from __future__ import annotations
@@ -15,18 +15,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import click
 import orjson
 
 from calibrant.cli.catalog import GROUPS, VERBS, verb_function
-from calibrant.cli.command import VerbCommand, output_parameters
+from calibrant.cli.command import output_parameters
 from calibrant.core.verb import GROUPS as HELP_GROUPS
 from calibrant.core.verb import Parameter, Verb, declaration
 
-HELP_FILE = Path(__file__).with_name("help.json")
-"""Where the help of all verbs is kept for `StoredHelp`."""
-
-VERBS_FILE = HELP_FILE.parent.parent / "core" / "verbs.json"
+VERBS_FILE = Path(__file__).parent.parent / "core" / "verbs.json"
 """Where a `Call` finds the options of all verbs without loading one."""
 
 _HEAD = "<!-- Written by `python -m calibrant.cli.reference`; change the verb's signature. -->\n\n"
@@ -74,20 +70,6 @@ def reference_files() -> dict[str, str]:
         files[f"{name}.md"] = f"{_HEAD}# calibrant {name}\n\n{lead}" + "\n".join(sections)
     files["index.md"] = _index(list(pages), sorted(shared))
     return files
-
-
-def stored_help() -> str:
-    """Return the help of every verb: what a call needs, its options by group, an example."""
-    entries = {}
-    for words in VERBS:
-        command = VerbCommand(words)
-        context = click.Context(command)
-        entries[words] = {
-            "usage": command.collect_usage_pieces(context),
-            "sections": command.help_sections(context),
-            "example": command.verb.example,
-        }
-    return orjson.dumps(entries, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def stored_verbs() -> str:
@@ -221,5 +203,4 @@ if __name__ == "__main__":
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    HELP_FILE.write_text(stored_help(), encoding="utf-8")
     VERBS_FILE.write_text(stored_verbs(), encoding="utf-8")
