@@ -344,8 +344,7 @@ def mended_scores(scores: Scores, path: str | Path) -> Scores:
         rows = ((frame["model"] == model) & (frame["method"] == method)).to_numpy()
         name = f"{model}: " if len(keys) > 1 else ""
         if fitted.verdict != MENDED:
-            gaps.append(f"{name}nothing was mended ({fitted.verdict})")
-            continue
+            gaps.append(f"{name}nothing is promised of this map ({fitted.verdict})")
         if fitted.columns is not None:
             gaps.append(f"{name}the map's columns ({', '.join(fitted.columns.names)}) are not read")
         stated = confidence[rows]

@@ -30,7 +30,8 @@ def score_map(
     Two scores have a rate each (Jeffreys); more have a curve, whose labels count by how far
     ratings spread: those of a scale spread less than yes and no.
     """
-    labels = Labels.of(judge, people)
+    # A judge's scale and people's are two: a score is not the better guess where labels are few.
+    labels = replace(Labels.of(judge, people), as_stated=0.0)
     first = fit_value(labels)
     spread = dispersion(people, expit(np.interp(judge, first.grid.knots, first.log_odds)))
     fitted = fit_map(replace(labels, dispersion=spread), seed=seed, **about)

@@ -39,7 +39,7 @@ class RecalibrationMap(Struct, frozen=True):
     log_odds, low, high
         Value and 95 % interval at each knot, in log odds.
     verdict
-        ``mended``; ``not worth it`` or ``too few``, and then a confidence is left as it is.
+        ``mended``; ``not worth it`` or ``too few``, and then nothing is promised of the map.
     rising, deviance
         Whether more confidence means more often right, and how much the labels object.
     n
@@ -87,9 +87,7 @@ class RecalibrationMap(Struct, frozen=True):
         if row is not None and self.columns is not None:
             mended = self.probability(confidence)
             return self.columns.map.probability(self.columns.score_one(mended, row))
-        if _check(confidence) == confidence and self.verdict != MENDED:
-            return confidence
-        return _chance(self._at(confidence, self.log_odds) + self.offset)
+        return _chance(self._at(_check(confidence), self.log_odds) + self.offset)
 
     def interval(
         self, confidence: float, row: Mapping[str, object] | None = None
@@ -120,8 +118,6 @@ class RecalibrationMap(Struct, frozen=True):
         given = np.asarray(confidence, dtype=np.float64)
         for outside in given[(given < 0) | (given > 1)].tolist():
             _check(outside)
-        if self.verdict != MENDED:
-            return given.copy()
         odds = np.interp(given, self.knots, self.log_odds) + self.offset
         return np.asarray(1 / (1 + np.exp(-odds)))
 
@@ -182,8 +178,6 @@ class RecalibrationMap(Struct, frozen=True):
 
         One number moves all log odds: 30 to 100 labels are too few for more. No columns are read.
         """
-        if self.verdict != MENDED:
-            raise InputError("nothing was mended, so there is nothing to update")
         before = [self._at(_check(float(c)), self.log_odds) + self.offset for c in confidence]
         outcomes = [float(y) for y in correct]
         if len(before) != len(outcomes) or not before:

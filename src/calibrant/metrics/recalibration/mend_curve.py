@@ -201,11 +201,14 @@ class Posterior:
         Inverse covariance of each Gaussian, shape (kinds, knots, knots).
     weights
         How likely each kind is now.
+    evidence
+        Log probability of the labels under the belief.
     """
 
     modes: Floats
     curvatures: Floats
     weights: Floats
+    evidence: float
 
     @property
     def rates(self) -> Floats:
@@ -258,6 +261,7 @@ def fit_curves(grid: Grid, total: Floats, right: Floats, belief: Belief) -> list
             modes.reshape(sets, kinds, knots),
             curvatures.reshape(sets, kinds, knots, knots),
             weights,
+            special.logsumexp(evidence, axis=1).tolist(),
             strict=True,
         )
     ]
