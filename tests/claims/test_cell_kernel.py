@@ -3,6 +3,7 @@
 import importlib
 import math
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -131,7 +132,26 @@ def test_clusters_are_the_lab_s(lab, uneven):
     _, error, degrees, _ = of_lab.cluster_gap(c - y, g)
     assert (clusters.error, clusters.degrees) == pytest.approx((error, degrees), **CLOSE)
     assert clusters.gap_p_value == pytest.approx(of_lab.cluster_both(c, y, g, rng), **CLOSE)
-    assert clusters.cells_p_value == pytest.approx(of_lab.cluster_cells_p(c, y, g, rng), **CLOSE)
+
+
+@pytest.mark.parametrize("count", [7, 9])
+def test_the_rarer_of_mean_and_cells_is_ranked_among_all_signs(count):
+    rng = np.random.default_rng(count)
+    c, y, _, _, table = drawn("nine values", 400)
+    g = rng.integers(0, count, 400)
+    value, place = np.unique(c, return_inverse=True)
+    cell = table.place[place]
+    clusters = ClusterSums.of(g, cell, c - y, table.gap, None)
+    sums = np.zeros((count, table.count))
+    np.add.at(sums, (g, cell), c - y)
+    flipped = np.array([np.array(signs) @ sums for signs in product((1, -1), repeat=count)])
+    mean, cells = abs(flipped.sum(axis=1)), abs(flipped).sum(axis=1)
+    rare = [
+        min((mean >= m - 1e-9).mean(), 4 * (cells >= k - 1e-9).mean())
+        for m, k in zip(mean, cells, strict=True)
+    ]
+    expected = np.mean([each <= rare[0] + 1e-12 for each in rare])
+    assert clusters.calibration_p_value == pytest.approx(expected, **CLOSE)
 
 
 @pytest.mark.data

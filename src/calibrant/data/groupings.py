@@ -8,7 +8,9 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Array, Floats, Indices, Mask
+from calibrant.data.label_schema import SPREAD
 from calibrant.data.reading.names import WORDS, bare
+from calibrant.data.score_table import ScoreBlock, Scores
 from calibrant.metrics.stats.dependence import (
     CellResiduals,
     Dependence,
@@ -26,6 +28,7 @@ _EDGE_WORDS, _MULTIPLIER = 5, np.uint64(0x9E3779B97F4A7C15)
 _SEPARATOR = r"[-_/#:|.@\s]+"
 _DATE = r"^\d{4}-\d\d-\d\d"
 _OWN = frozenset(("model", "method", "answer", "weights", "correct", "confidence", "cluster_id"))
+_PLACE = "_place"
 
 
 # What was said, or how it was judged, puts rows together by their outcome. Whole names only: those
@@ -39,6 +42,101 @@ _JUDGED = frozenset(
     for part in words
     for word in part.split()
 )
+
+
+def block_dependence(
+    scores: Scores, block: ScoreBlock, skip: Collection[str] = ()
+) -> Dependence | None:
+    """Search a block of a table for rows that are right and wrong together.
+
+    Parameters
+    ----------
+    scores
+        The table.
+    block
+        Some of its rows.
+    skip
+        Columns that are not looked at: what a verb is asked about.
+
+    Returns
+    -------
+    Dependence or None
+        None where nothing is to be searched: a cluster was named, rows were drawn at random from
+        a pool (they are independent for that pool), or they are few.
+    """
+    frame = block.frame
+    drawn = scores.drawn_from is not None or SPREAD in frame.columns
+    if block.cluster is not None or drawn or frame.height < LEAST_ROWS:
+        return None
+    rows = _under_own_names(scores, frame), block.confidence, block.correct
+    return search_dependence(*rows, skip=skip, units=block.units)
+
+
+def _under_own_names(scores: Scores, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return rows whose ids have the name of their column; numbers of rows are no ids."""
+    frame = frame.drop(_PLACE, strict=False)
+    asked = scores.reading.columns.get("question_id", "question_id")
+    if "question_id" in scores.assumed:
+        return frame.drop("question_id")
+    return frame if asked in frame.columns else frame.rename({"question_id": asked})
+
+
+def question_clusters(
+    scores: Scores,
+    frame: pl.DataFrame,
+    questions: Array,
+    confidence: Floats,
+    correct: Floats,
+    skip: Collection[str] = (),
+) -> Dependence | None:
+    """Search questions on which models differ together.
+
+    What several models get wrong together does not move their difference: each model is held
+    against the mean of the others. Columns that hold several values of one question are of
+    answers, and say nothing of questions.
+
+    Parameters
+    ----------
+    scores
+        The table.
+    frame
+        Rows of all models.
+    questions
+        The id of each question.
+    confidence, correct
+        Of each model and question, shape (models, questions); NaN where there is none.
+    skip
+        Columns that are not looked at.
+    """
+    if scores.drawn_from is not None or questions.size < LEAST_ROWS:
+        return None
+    first = frame.unique("question_id", keep="first", maintain_order=True)
+    place = pl.DataFrame({"question_id": questions.astype(str)})
+    keyed = first.with_columns(pl.col("question_id").cast(pl.String))
+    rows = place.join(keyed, on="question_id", how="left", maintain_order="left")
+    others = [name for name in rows.columns if name not in (*_OWN, "question_id", *skip)]
+    counts = frame.group_by("question_id").agg(pl.col(others).n_unique()).select(others).max()
+    varying = {name for name in others if counts[name][0] > 1}
+    groupings = [*row_groupings(_under_own_names(scores, rows), {*skip, *varying})]
+    left = np.full(confidence.shape, np.nan)
+    for model, (said, right) in enumerate(zip(confidence, correct, strict=True)):
+        has = np.isfinite(said) & np.isfinite(right)
+        if has.any():
+            left[model, has] = CellResiduals.of_rows(said[has], right[has]).residual
+    # Of two models one difference is all there is.
+    models = range(1 if len(left) == 2 else len(left))
+    found = Dependence(tested=tuple(each.kind for each in groupings))
+    with np.errstate(invalid="ignore"):
+        for model in models:
+            rest = np.delete(left, model, axis=0)
+            known = np.isfinite(rest)
+            mean = np.where(known, rest, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+            apart = np.nan_to_num(left[model] - np.where(known.any(axis=0), mean, np.nan))
+            share = 1 / len(models)
+            search = search_groups(np.zeros(apart.size), apart, groupings, share=share)
+            if search.inflation > found.inflation:
+                found = search
+    return found
 
 
 def search_dependence(

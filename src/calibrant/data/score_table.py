@@ -65,7 +65,8 @@ class Scores:
     confidence (NaN), with the columns of `frame`. `weightless` holds the rows of weight 0, which
     are not there for any question about the table. `paired_by_row`: the tables have no
     ids, and row 1 of each is taken as one question. `likely_weights` names a column that is called
-    as if it held weights, which nobody said it does.
+    as if it held weights, which nobody said it does. `drawn_from`: rows of the pool that these
+    were drawn from at random.
     """
 
     frame: pl.DataFrame
@@ -79,6 +80,7 @@ class Scores:
     weightless: pl.DataFrame = field(default_factory=pl.DataFrame)
     paired_by_row: bool = False
     likely_weights: str | None = None
+    drawn_from: int | None = None
 
     @property
     def graded(self) -> pl.DataFrame:

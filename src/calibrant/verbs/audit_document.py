@@ -73,8 +73,9 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     data = source.coverage()
     data["warnings"][:0] = grading_warnings(blocks)
     searches = [(b.model, b.dependence) for b in blocks if b.dependence and not b.group]
-    data["warnings"] += [*dependence_warnings(searches), *unequal_warnings(blocks)]
-    data["notes"] = dependence_notes(blocks, streamed=source.reading["way"] == "streamed")
+    typed = bool(source.head.get("input"))
+    data["warnings"] += [*dependence_warnings(searches, typed=typed), *unequal_warnings(blocks)]
+    data["notes"] = dependence_notes(entry for _, entry in searches)
     of_scores = audit_claims(blocks, margin, convert(data["models"], list[Coverage]))
     drawn = bool(source.head.get("samples"))
     claims = _with_meanings(of_scores, meanings, blocks, margin, drawn=drawn)
@@ -217,7 +218,7 @@ class _Work(NamedTuple):
             rows, rng = cast("RowBlock", block), self.rng("named metrics", source)
             entry["named_metrics"] = named_values(rows, self.options.named_metrics, rng)
         if audited.dependence is not None:
-            entry["dependence"] = dependence_entry(audited.dependence)
+            entry["dependence"] = dependence_entry(audited.dependence, audited.wider)
         if audited.plain.shares is not None:
             entry["effective_n"] = block.effective
         if block.errors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -62,6 +63,14 @@ class AuditedBlock(Struct, frozen=True):
         return cls(between[0], plain, between[1] if len(between) > 1 else None, dependence)
 
     @property
+    def wider(self) -> list[float]:
+        """By how much each grouping widens the interval of the mean gap."""
+        between = [self.block, self.second] if self.together else []
+        lengths = [_gap_length(block) for block in between if block not in (None, self.plain)]
+        alone = _gap_length(self.plain) if lengths else math.nan
+        return [length / alone for length in lengths if length > alone > 0]
+
+    @property
     def together(self) -> bool:
         """Whether rows hang together."""
         return self.dependence is not None and bool(self.dependence.groups)
@@ -111,6 +120,12 @@ class AuditedBlock(Struct, frozen=True):
         # Sums of a stream have no groups.
         plain = cast("RowBlock", self.plain)
         return block_tests(plain, plain.estimates(_TESTED), margin, lost)
+
+
+def _gap_length(block: RowBlock | CellBlock | None) -> float:
+    assert block is not None
+    gap = block.estimates(("confidence_gap",))["confidence_gap"]
+    return gap.high - gap.low
 
 
 def _at_least(tests: Significance, p_value: float) -> Significance:

@@ -90,7 +90,7 @@ def row_source(opened: Input, options: AuditOptions) -> AuditSource:
             raw,
             opened.notes,
             opened.grades(),
-            searched=options.table.cluster is None and opened.pool_rows is None,
+            searched=scores.reading.cluster is None and opened.pool_rows is None,
         ),
         partial(table_coverage, scores),
         dict(scores.dropped),
@@ -121,7 +121,7 @@ def _blocks(
     *,
     searched: bool,
 ) -> Iterator[SourceBlock]:
-    search, asked = None, scores.reading.columns.get("question_id", "question_id")
+    search = None
     if searched:
         scores = replace(scores, frame=scores.frame.with_row_index(_PLACE))
     for block in scores.blocks(by=options.by):
@@ -138,7 +138,7 @@ def _blocks(
             )
         if len(block.keys) == _WHOLE_KEYS and searched:
             # Its groups come after it: one search serves them all.
-            search = _Search(block, None if "question_id" in scores.assumed else asked)
+            search = _Search(scores, block)
         make = partial(_block, block, options, probability)
         yield SourceBlock(
             block.keys,
@@ -156,27 +156,15 @@ def _blocks(
 class _Search:
     """The search for rows of one model and method that hang together, made when first asked."""
 
-    def __init__(self, whole: ScoreBlock, question: str | None) -> None:
-        # Column of the questions; None where rows are numbered.
-        self.whole, self.question = whole, question
+    def __init__(self, scores: Scores, whole: ScoreBlock) -> None:
+        self.scores, self.whole = scores, whole
 
     @cached_property
     def _dependence(self) -> Dependence | None:
-        # Rows that were drawn at random from a pool are independent for that pool.
-        if SPREAD in self.whole.frame.columns:
-            return None
         # Loaded here: small tables are not searched.
-        from calibrant.data.groupings import LEAST_ROWS, search_dependence
+        from calibrant.data.groupings import block_dependence
 
-        if self.whole.frame.height < LEAST_ROWS:
-            return None
-        frame = self.whole.frame.drop(_PLACE)
-        if self.question is None:
-            frame = frame.drop("question_id")
-        elif self.question not in frame.columns:
-            frame = frame.rename({"question_id": self.question})
-        rows = frame, self.whole.confidence, self.whole.correct
-        return search_dependence(*rows, units=self.whole.units)
+        return block_dependence(self.scores, self.whole)
 
     def of_rows(self, block: ScoreBlock) -> Dependence | None:
         """Return what was found, for the rows of a group or for all."""

@@ -10,7 +10,7 @@ from calibrant.core.method_words import method_name
 from calibrant.findings.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
 from calibrant.findings.claims.claim import ALPHA, About, Claim, Outcome
 from calibrant.findings.claims.data import kept_shares, with_rows_kept
-from calibrant.findings.claims.dependence import clusters_words, of_these_words
+from calibrant.findings.claims.dependence import clusters_words, of_these_words, unit_words
 from calibrant.findings.claims.grades import on_grades
 from calibrant.findings.claims.margins import more_labels
 from calibrant.findings.claims.words import subject_name
@@ -41,7 +41,10 @@ def audit_claims(
     """
     kept = kept_shares(coverage)
     constant = {(row.model, row.method) for row in coverage if row.values == 1}
-    ordered = sorted((entry for entry in entries if entry.probability), key=_is_mixed)
+    # Nothing was read of these answers: what a parser lost is no error of a model.
+    unread = {(row.model, row.method) for row in coverage if row.n and row.answers_empty == row.n}
+    said = [entry for entry in entries if (entry.model, entry.method) not in unread]
+    ordered = sorted((entry for entry in said if entry.probability), key=_is_mixed)
     named = len({(entry.model, entry.method) for entry in entries}) > 1
     methods = len({entry.method for entry in entries}) > 1
     claims = [
@@ -110,7 +113,7 @@ def _direction_claim(entry: AuditBlock, margin: float, about: About, *, off_alon
         "rows": entry.n,
         "more": _more_labels(gap, margin, tests),
         "p": None if test is None else test["p_value"],
-        "what": "labels" if entry.questions == entry.n else "questions or topics",
+        "what": unit_words(entry),
         "missing": missing,
         "lost": entry.missing,
     }

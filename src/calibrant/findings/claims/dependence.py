@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
+from calibrant.core.hints import Hint
 from calibrant.findings.claims.claim import ALPHA
 from calibrant.findings.claims.data import warning
 from calibrant.findings.claims.words import count, percent
@@ -18,19 +20,30 @@ from calibrant.metrics.stats.clusters import FEWEST
 from calibrant.metrics.stats.dependence import FEW_GROUPS, LARGE_SHARE, Dependence
 
 _ONE = "1 question or topic"
+_WITHHELD = "'calibrated' and promises are withheld."
+# From so many times on a decimal says nothing.
+_WHOLE_TIMES = 9.95
 # Up to so many groups may be meant themselves, and not others like them.
 MOST_MEANT = 30
 _KINDS = {
-    "column": "column",
-    "part": "id prefix",
-    "text": "pattern of texts",
-    "day": "column of days",
-    "order": "order",
+    "column": ("column", "columns"),
+    "part": ("prefix", "prefixes"),
+    "text": ("pattern of texts", "patterns of texts"),
+    "day": ("column of days", "columns of days"),
+    "order": ("order", "orders"),
 }
 
 
-def dependence_entry(dependence: Dependence) -> DependenceEntry:
-    """Return what a document holds of a search."""
+def dependence_entry(dependence: Dependence, wider: Sequence[float] = ()) -> DependenceEntry:
+    """Return what a document holds of a search.
+
+    Parameters
+    ----------
+    dependence
+        What was found.
+    wider
+        By how much each grouping widens the interval of the mean gap, where that is known.
+    """
     groups = [
         DependentGroupsEntry(
             kind=each.grouping.kind,
@@ -40,8 +53,9 @@ def dependence_entry(dependence: Dependence) -> DependenceEntry:
             largest=each.largest,
             inflation=each.inflation,
             p_value=each.p_value,
+            wider=ratio,
         )
-        for each in dependence.groups
+        for each, ratio in zip_longest(dependence.groups, wider)
     ]
     return DependenceEntry(searched=dict(Counter(dependence.tested)), groups=groups)
 
@@ -52,18 +66,18 @@ def searched_sentence(entry: DependenceEntry) -> str:
     Examples
     --------
     >>> searched_sentence(DependenceEntry(searched={"column": 7, "part": 3, "order": 1}))
-    'Rows look independent: 7 columns, 3 id prefixes, order.'
+    'Rows look independent: 7 columns, 3 prefixes, order.'
     """
     parts = [
-        "order" if kind == "order" and number == 1 else count(number, _KINDS[kind])
+        "order" if (kind, number) == ("order", 1) else f"{number:,} {_KINDS[kind][number != 1]}"
         for kind, number in entry.searched.items()
     ]
     return f"Rows look independent: {', '.join(parts)}." if parts else ""
 
 
-def few_groups(entry: DependenceEntry) -> bool:
-    """Return whether the groups are too few, or too uneven, to tell of others like them."""
-    return any(each.groups < FEW_GROUPS or each.largest > LARGE_SHARE for each in entry.groups)
+def few(groups: DependentGroupsEntry) -> bool:
+    """Return whether groups are too few, or too uneven, to tell of others like them."""
+    return groups.groups < FEW_GROUPS or groups.largest > LARGE_SHARE
 
 
 def groups_words(groups: DependentGroupsEntry) -> str:
@@ -96,6 +110,14 @@ def of_these_words(entry: AuditBlock, test: str) -> str | None:
     return f"these {words}" if all(shown) else None
 
 
+def unit_words(entry: AuditBlock) -> str:
+    """Return what more of would decide: labels, or what they come from."""
+    search = entry.dependence
+    if search is not None and search.groups and search.groups[0].kind == "column":
+        return _others(str(search.groups[0].column))
+    return "labels" if entry.questions == entry.n else "questions or topics"
+
+
 def clusters_words(entry: AuditBlock) -> str:
     """Return what rows come from, where these are too few to tell of others like them.
 
@@ -112,7 +134,7 @@ def clusters_words(entry: AuditBlock) -> str:
 
 def _together(groups: DependentGroupsEntry) -> str:
     words = {
-        "column": f"Rows of one {groups.column}",
+        "column": f"Rows {_of_one(str(groups.column))}",
         "part": f"Rows whose {groups.column} begins alike",
         "text": f"Rows with {groups.words}",
         "day": f"Rows of one day ({groups.column})",
@@ -123,45 +145,78 @@ def _together(groups: DependentGroupsEntry) -> str:
     return f"{words} are right and wrong together"
 
 
-def groups_sentence(groups: DependentGroupsEntry) -> str:
+def _others(name: str) -> str:
+    """Return the groups of a column as one says them.
+
+    Examples
+    --------
+    >>> _others("customer"), _others("category"), _others("graded_by")
+    ('customers', 'categories', 'values of graded_by')
+    """
+    if not name.isalpha() or name.endswith("s"):
+        return f"values of {name}"
+    return f"{name[:-1]}ies" if name.endswith("y") and name[-2:-1] not in "aeou" else f"{name}s"
+
+
+def groups_sentence(groups: DependentGroupsEntry) -> Hint:
     """Say which rows hang together, what that does to intervals, and what to do.
 
     Examples
     --------
     >>> shared = {"groups": 51, "largest": 0.1, "inflation": 2.0, "p_value": 0.0}
     >>> user = DependentGroupsEntry(kind="column", column="user", words="user", **shared)
-    >>> groups_sentence(user).partition(": ")[0]
-    'Rows of one user are right and wrong together'
+    >>> groups_sentence(user).shell()[:75]
+    'Rows of one user are right and wrong together: intervals are between users '
+    >>> groups_sentence(user).shell()[75:]
+    '(2.0 x wider). Name it with --cluster user, or keep one row of each.'
     """
-    wider = f"{groups.inflation:.1f} times as wide"
+    ratio = groups.wider or groups.inflation
+    wider = f"{ratio:.{0 if ratio >= _WHOLE_TIMES else 1}f} x wider"
     if groups.kind == "order":
-        return (
+        return Hint(
             f"{_together(groups)}: accuracy drifts, and intervals are {wider}. What is said may "
             "not hold for later rows: 'calibrated' and promises are withheld."
         )
     if groups.groups < FEWEST:
-        return (
-            f"{_together(groups)}: what is said is true of these {groups_words(groups)}, mixed as "
-            f"here. For others like them intervals would be {wider}."
+        return Hint(
+            "{0}: what is said is true of these {1}, mixed as here. For others like them "
+            "intervals would be {2} at least.",
+            _together(groups),
+            groups_words(groups),
+            wider,
         )
-    named = f"Name {groups.column} as the cluster, or keep" if groups.kind == "column" else "Keep"
-    text = f"{_together(groups)}: intervals are between these ({wider}). {named} one row of each."
+    column = groups.kind == "column" and groups.column is not None
+    between = _others(str(groups.column)) if column else "these"
+    start = Hint("{0}: intervals are between {1} ({2}).", _together(groups), between, wider)
+    named = " Keep one row of each."
+    if column:
+        named = Hint(" Name it with {cluster}, or keep one row of each.", cluster=groups.column)
+    text = start + named
     if groups.largest > LARGE_SHARE:
-        text += f" One has {percent(groups.largest)} of the rows"
-    elif groups.groups < FEW_GROUPS:
-        text += f" There are only {groups.groups}"
-    else:
-        return text
-    return f"{text}: 'calibrated' and promises are withheld."
+        return text + f" {_ends(groups)} has {percent(groups.largest)} of the rows: {_WITHHELD}"
+    return text + f" There are only {groups.groups}: {_WITHHELD}" if few(groups) else text
 
 
-def dependence_warnings(searches: Iterable[tuple[str, DependenceEntry]]) -> list[DataWarning]:
+def _of_one(name: str) -> str:
+    return f"of one {name}" if name.isalpha() and not name.endswith("s") else f"with one {name}"
+
+
+def _ends(groups: DependentGroupsEntry) -> str:
+    name = str(groups.column)
+    return f"One {name}" if groups.kind == "column" and name.isalpha() else "One of them"
+
+
+def dependence_warnings(
+    searches: Iterable[tuple[str, DependenceEntry]], *, typed: bool = False
+) -> list[DataWarning]:
     """Warn of rows that hang together, each grouping once with the models it was found in.
 
     Parameters
     ----------
     searches
         Model, and what was searched for it.
+    typed
+        Whether options are those of a command line.
     """
     found: dict[tuple[str, str | None], list[tuple[DependentGroupsEntry, str]]] = {}
     for model, entry in searches:
@@ -172,16 +227,15 @@ def dependence_warnings(searches: Iterable[tuple[str, DependenceEntry]]) -> list
         widest, _ = max(pairs, key=lambda pair: pair[0].inflation)
         columns = {"cluster": widest.column} if widest.kind == "column" else {}
         models = list(dict.fromkeys(model for _, model in pairs))
-        text = groups_sentence(widest)
+        said = groups_sentence(widest)
+        text = said.shell() if typed else str(said)
         warnings.append(warning("dependent", text, columns=columns, models=models))
     return warnings
 
 
-def dependence_notes(entries: Sequence[AuditBlock], *, streamed: bool) -> list[str]:
-    """Say quietly what was searched without a find, or that nothing was searched."""
-    if streamed:
-        return ["Rows were read in parts: whether they hang together was not searched."]
-    searches = [each.dependence for each in entries if each.dependence is not None]
-    if any(search.groups for search in searches):
+def dependence_notes(searches: Iterable[DependenceEntry]) -> list[str]:
+    """Say quietly what was searched without a find."""
+    entries = list(searches)
+    if any(entry.groups for entry in entries):
         return []
-    return [text for search in searches[:1] if (text := searched_sentence(search))]
+    return [text for entry in entries[:1] if (text := searched_sentence(entry))]

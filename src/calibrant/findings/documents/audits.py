@@ -169,6 +169,7 @@ class DependentGroupsEntry(Part, frozen=True, kw_only=True):
     largest: float
     inflation: float
     p_value: float
+    wider: float | None = None
 
 
 class DependenceEntry(Part, frozen=True, kw_only=True):

@@ -332,11 +332,10 @@ class CellError(Struct, frozen=True, dict=True):
         """P-value of perfect calibration: mean gap, Spiegelhalter's score and cells, combined.
 
         Grades have no such law, and rows of clusters another one: there signs of whole clusters,
-        or of rows, are flipped, and the mean gap and the cells are combined.
+        or of rows, are flipped.
         """
         if self.clusters is not None:
-            both = [self.p_gap, self.clusters.cells_p_value]
-            return perfect_law.combined_p_value(both)
+            return self.clusters.calibration_p_value
         factor, chance, seen, times, _ = self._law
         tilt = 1 - 2 * chance
         score = float((seen * tilt).sum())

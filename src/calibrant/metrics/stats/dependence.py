@@ -280,7 +280,9 @@ def pearson_tail(total: float, variance: float, third: float) -> float:
     return float(special.chdtrc(degrees, at)) if at > 0 else 1.0
 
 
-def search_groups(confidence: Floats, outcome: Floats, groupings: Iterable[Grouping]) -> Dependence:
+def search_groups(
+    confidence: Floats, outcome: Floats, groupings: Iterable[Grouping], *, share: float = 1.0
+) -> Dependence:
     """Search groupings and orders for rows that are right and wrong together.
 
     Of those that fire the one that widens intervals most is taken; its means are taken off, and
@@ -292,6 +294,8 @@ def search_groups(confidence: Floats, outcome: Floats, groupings: Iterable[Group
         Of each row; grades between 0 and 1 are outcomes too.
     groupings
         Those that may tell something; such as have hardly a pair of rows are passed over.
+    share
+        Part of the level that this search has.
 
     Examples
     --------
@@ -309,7 +313,7 @@ def search_groups(confidence: Floats, outcome: Floats, groupings: Iterable[Group
     rows = CellResiduals.of_rows(confidence, outcome)
     groups: list[DependentGroups] = []
     while able and len(groups) < 2:
-        firing = _firing(rows, able)
+        firing = _firing(rows, able, share)
         if not firing:
             break
         widest = max(firing, key=lambda each: each.inflation)
@@ -335,7 +339,7 @@ def _has_pairs(codes: Indices) -> bool:
     )
 
 
-def _firing(rows: CellResiduals, able: Sequence[Grouping]) -> list[DependentGroups]:
+def _firing(rows: CellResiduals, able: Sequence[Grouping], share: float) -> list[DependentGroups]:
     """Return those that fire at their part of the level."""
     orders = [each for each in able if each.kind == "order"]
     others = [each for each in able if each.kind != "order"]
@@ -343,13 +347,13 @@ def _firing(rows: CellResiduals, able: Sequence[Grouping]) -> list[DependentGrou
     for each in others:
         test = group_test(rows, each.codes)
         large = each.codes.size >= _LARGE_GROUP * (int(each.codes.max()) + 1)
-        if test.p_value * len(others) <= _GROUPINGS_LEVEL and not (
+        if test.p_value * len(others) <= share * _GROUPINGS_LEVEL and not (
             large and test.explained > _OUTCOME_SHARE
         ):
             firing.append(_dependent(each, test.p_value, test.inflation))
     for each in orders:
         p_value = order_p_value(rows, each.codes)
-        if p_value * len(orders) <= _ORDERS_LEVEL:
+        if p_value * len(orders) <= share * _ORDERS_LEVEL:
             codes = each.codes * _ORDER_CLUSTERS // each.codes.size
             test = group_test(rows, codes, even=False)
             firing.append(_dependent(replace(each, codes=codes), p_value, test.inflation))

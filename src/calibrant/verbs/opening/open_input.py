@@ -1,5 +1,6 @@
 """The one door: whatever a verb was given becomes an input that answers questions."""
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -184,7 +185,8 @@ def read_scores(
     if opened.whole_record:
         asked = replace(asked, on_invalid=asked.on_invalid or "drop")
     graded = "optional" if ungraded else "required"
-    return load_scores(source, **asdict(asked), features=features, labels=graded)
+    scores = load_scores(source, **asdict(asked), features=features, labels=graded)
+    return dataclasses.replace(scores, drawn_from=opened.pool_rows)
 
 
 def labels_of(data: Any, labels: str | Path | None, correct: str | None = None) -> Path | None:
