@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError, require_known
@@ -22,6 +23,8 @@ from calibrant.data.tables import read_table, source_name
 
 Kind = Literal["ratings", "yes/no", "pairs"]
 PANEL = "panel (mean)"
+ROW, _PLACE = "row", "_row of the table"
+"""Column of a batch that says which row of the table is meant."""
 _NUMBER = re.compile(
     r"^\s*(?:[^\d:]*:\s*)?\[*\s*(-?\d+(?:[.,]\d+)?)\s*\]*\s*(?:%|(?:/|out of|of)\s*\d+\s*)?\s*$"
 )
@@ -40,7 +43,8 @@ _NAMES = {
     "model": ("model", "system", "model_name", "model_id", "llm", "generator", "model_uid"),
     "question": ("question_id", "item", "item_id", "prompt_id", "question", "prompt", "instr",
                  "instruction", "doc_id", "id"),
-    "answer": ("answer", "response", "output", "summary", "completion", "prediction", "text"),
+    "answer": ("answer", "response", "output", "summary", "completion", "prediction", "text",
+               "model_answer"),
 }  # fmt: skip
 _MOST_WORDS = 12
 
@@ -98,6 +102,8 @@ class JudgeTable:
         Rows with a score of every judge.
     kind
         ``ratings``, ``yes/no`` or ``pairs``.
+    rows
+        Number of each row in the table that was read, from 1.
     scores, scales
         Scores by judge, shape (N,), and the scale of each.
     people, human_scale
@@ -120,6 +126,7 @@ class JudgeTable:
     source: str
     columns: JudgeColumns
     kind: Kind
+    rows: Indices
     scores: Mapping[str, Floats]
     scales: Mapping[str, RatingScale]
     people: Floats
@@ -137,13 +144,18 @@ class JudgeTable:
         return self.frame[name]
 
 
-def read_judge_table(data: Any, columns: JudgeColumns) -> JudgeTable:
-    """Return the judge table that `data` holds, or say what is unclear and what to type."""
+def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()) -> JudgeTable:
+    """Return the judge table that `data` holds, or say what is unclear and what to type.
+
+    Batches that people `rated` fill the cells of the rows that they name.
+    """
     frame, source = read_table(data), source_name(data)
     named = [*columns.judge, *columns.human, *columns.pairs, *columns.features]
     named += [name for name in (columns.first, columns.swapped, columns.model, columns.question,
                                 columns.answer) if name]  # fmt: skip
     require_known(named, frame.columns, "there is no column {}", source=source)
+    for batch in rated:
+        frame = _with_batch(frame, batch, list(columns.human))
     columns = _with_guesses(columns, frame)
     cells = {name: _texts(frame[name]) for name in (*columns.judge, *columns.human)}
     of_pairs = columns.pairs or columns.first or columns.swapped
@@ -178,6 +190,7 @@ def read_judge_table(data: Any, columns: JudgeColumns) -> JudgeTable:
         source=source,
         columns=columns,
         kind=kind,
+        rows=np.flatnonzero(scored) + 1,
         scores={name: values[name][scored] for name in columns.judge},
         scales={name: scales[name] for name in columns.judge},
         people=people,
@@ -192,11 +205,24 @@ def read_judge_table(data: Any, columns: JudgeColumns) -> JudgeTable:
     )
 
 
-def _with_guesses(columns: JudgeColumns, frame: pl.DataFrame) -> JudgeColumns:
-    from msgspec.structs import replace
+def _with_batch(frame: pl.DataFrame, batch: Any, people: list[str]) -> pl.DataFrame:
+    """Return the rows with the ratings of a batch, whose column `row` says where each belongs."""
+    filled, source = read_table(batch), source_name(batch)
+    require_known([ROW, *people], filled.columns, "there is no column {}", source=source)
+    cells = [pl.col(name).cast(pl.String).replace("", None) for name in people]
+    filled = filled.select(pl.col(ROW).cast(pl.Int64, strict=False), *cells)
+    strange = ~filled[ROW].is_between(1, frame.height).fill_null(False)
+    if strange.any():
+        rule = f"the table has rows 1 to {frame.height:,}, and this is none of them"
+        raise InputError(rule, source=source, row=int(strange.arg_max() or 0) + 1)
+    numbered = frame.with_columns(pl.col(people).cast(pl.String)).with_row_index(_PLACE, 1)
+    numbered = numbered.with_columns(pl.col(_PLACE).cast(pl.Int64))
+    return numbered.update(filled.rename({ROW: _PLACE}), on=_PLACE).drop(_PLACE)
 
+
+def _with_guesses(columns: JudgeColumns, frame: pl.DataFrame) -> JudgeColumns:
     lower = {name.lower(): name for name in reversed(frame.columns)}
-    taken = {*columns.judge, *columns.human, *columns.pairs, *columns.features}
+    taken = {*columns.judge, *columns.human, *columns.pairs}
     found = {
         role: next((lower[n] for n in names if n in lower and lower[n] not in taken), None)
         for role, names in _NAMES.items()

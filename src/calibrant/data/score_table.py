@@ -362,7 +362,8 @@ def _map_of(
     maps: Sequence[RecalibrationMap], model: str, method: str, *, alone: bool, source: str
 ) -> RecalibrationMap:
     """Return the map of a model and method, or refuse: a map of another model promises nothing."""
-    of_model = [fitted for fitted in maps if fitted.model == model]
+    # The map of a judge is of no model: it scores the answers of all.
+    of_model = [fitted for fitted in maps if fitted.model in (model, "")]
     of_both = [fitted for fitted in of_model if fitted.method == method]
     for fitting in (of_both, of_model, maps if alone else ()):
         if len(fitting) == 1:

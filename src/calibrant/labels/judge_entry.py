@@ -32,7 +32,7 @@ from calibrant.metrics.stats.people_agreement import (
     with_people,
 )
 
-_DISAGREEMENTS, _LETTERS = 10, 300
+_DISAGREEMENTS, _LETTERS = 10, 1_000
 # Of more models than this only the best is compared with each of the others.
 _MOST_MODELS = 20
 # The half width that more labels are counted for, where nobody names one.
@@ -350,7 +350,7 @@ def _disagreements(view: JudgeView, pool: PeoplePool) -> Iterator[doc.Disagreeme
                  (("question", columns.question), ("model", columns.model),
                   ("text", columns.answer))}  # fmt: skip
         yield doc.Disagreement(
-            row=row + 1,
+            row=int(table.rows[row]),
             judge=float(view.score[row]),
             people=scale.low + scale.span * float(pool.people[row]),
             expected=scale.low + scale.span * float(pool.rate[row]),

@@ -14,9 +14,10 @@ from calibrant.data import Scores, Study, load_scores, source_name
 from calibrant.data.formats import store_path
 from calibrant.data.label_store import LabelStore
 from calibrant.data.reading import Reading
+from calibrant.data.reading.names import name_roles
 from calibrant.data.sources.reading import ReadingOptions
 from calibrant.data.study import as_study
-from calibrant.data.tables import with_question_columns
+from calibrant.data.tables import column_names, scan_table, with_question_columns
 from calibrant.labels.labelling.pools import peer_agreement
 from calibrant.labels.labelling.session import LabelSession
 
@@ -114,6 +115,14 @@ def open_pool(
             )
     in_file = int(np.isfinite(outcomes).sum())
     return OpenPool(session, source, dict(scores.dropped), judge, peers, in_file, scores.reading)
+
+
+def states_confidence(table: Any) -> bool:
+    """Return whether a column is called like a confidence; a study has its own."""
+    if as_study(table) is not None:
+        return True
+    names = column_names(scan_table(table), source_name(table))
+    return any(name_roles(name).stated >= 2 for name in names)
 
 
 def _store(table: Any, labels: str | Path | None, *, create: bool) -> LabelStore:

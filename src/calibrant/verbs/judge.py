@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 
 from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, error_source, require_known
@@ -13,6 +14,7 @@ from calibrant.core.places import writing
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.data.judge_table import (
     PANEL,
+    ROW,
     JudgeColumns,
     JudgeTable,
     RatingScale,
@@ -23,6 +25,9 @@ from calibrant.data.sources.provenance import document_head, origin_of, recorded
 from calibrant.findings.claims.judge import joined_claims
 from calibrant.findings.documents.judges import JudgeEntry
 from calibrant.labels.judge_entry import JudgeView, judge_entry
+from calibrant.labels.labelling.designs import choose_batch
+from calibrant.labels.labelling.pools import LabelPool
+from calibrant.labels.page.batches import write_frame
 from calibrant.labels.people_mean import choice_p_value
 from calibrant.report.typed import JudgeResult
 
@@ -54,6 +59,8 @@ def judge(
     precision: Annotated[float | None, Option(metavar="POINTS", above=0)] = None,
     cost: Annotated[Mapping[str, float] | None, Option(metavar="A=0.02,..", kind="map")] = None,
     margin: opt.Margin = 0.02,
+    rated: Annotated[Sequence[str], opt.files("", "FILE")] = (),
+    batch: Annotated[str | Path | None, opt.written()] = None,
     save: Annotated[str | Path | None, opt.written()] = None,
     seed: opt.Seed = 0,
 ) -> JudgeResult:
@@ -101,6 +108,10 @@ def judge(
         What a verdict of each judge costs, in dollars.
     margin
         Means that differ by less than this share of the scale are called equal.
+    rated
+        A batch that people filled in: its ratings are taken for the rows that it names.
+    batch
+        Write the rows that people should rate next, spread along the judge's scores.
     save
         Write what scores mean as a map; of several judges, one each.
 
@@ -125,7 +136,7 @@ def judge(
     """
     names = (
         "judge human scale? human_scale? order pairs tie? first? swapped? model? question? answer? "
-        "existing features by precision? cost? margin"
+        "existing features by precision? cost? margin rated"
     )
     settings = recorded(locals(), names)
     if not judge or not human:
@@ -141,7 +152,7 @@ def judge(
     )  # fmt: skip
     head = document_head("judge", data, seed=seed, settings=settings)
     with error_source(head["source"]):
-        table = read_judge_table(data, columns)
+        table = read_judge_table(data, columns, rated)
         require_known(by, table.frame.columns, "there is no column {}")
         views = _views(table)
         warnings = _checked(table, views[0], data, existing, settings)
@@ -161,6 +172,8 @@ def judge(
         with writing(save):
             save_maps([fitted for _, fitted in found], save)
     entries = [entry for entry, _ in found]
+    if batch is not None:
+        write_frame(_batch(table, views[0], entries[0], seed), Path(batch))
     document = {
         **head,
         "dropped": dict(table.left_out),
@@ -241,20 +254,32 @@ def _about(view: JudgeView, origin: Mapping[str, Any]) -> dict[str, Any]:
         "judge_scale": [view.scale.low, view.scale.high],
         "people_scale": [view.table.human_scale.low, view.table.human_scale.high],
     }
-    return {"model": view.name, "method": "judge", "fitted_on": {**origin, **scales}}
+    # A judge scores answers of every model: its column alone is the name of the map.
+    return {"model": "", "method": view.name, "fitted_on": {**origin, **scales}}
+
+
+def _batch(table: JudgeTable, view: JudgeView, entry: JudgeEntry, seed: int) -> pl.DataFrame:
+    """Return the rows to rate next, with their number in the table and cells to fill in."""
+    needed = entry.labels_needed
+    size = max(_FEWEST, 0 if needed is None else needed.labels - entry.labels)
+    drawn = choose_batch(LabelPool(view.unit, view.rating), size, rng=seed)
+    rows = table.frame[drawn.tolist()].with_columns(pl.Series(ROW, table.rows[drawn]))
+    hidden = {ROW, *table.scores, *table.columns.human}
+    shown = [name for name in table.frame.columns if name not in hidden]
+    return rows.select(ROW, *shown, *table.columns.human)
 
 
 def _next(table: JudgeTable, entry: JudgeEntry, data: Any) -> dict[str, str]:
-    """Return the next batch for people, spread along the judge's score; else the page."""
-    needed, place = entry.labels_needed, str(data) if isinstance(data, str | Path) else TABLE
-    drawn = table.kind != "pairs" and table.frame[entry.judge].dtype.is_numeric()
-    if needed is None or needed.labels <= entry.labels or not drawn:
-        columns = table.columns
-        call = Call("judge", place, judge=list(columns.judge), human=list(columns.human),
-                    pairs=list(columns.pairs) or None, html="judge.html")  # fmt: skip
+    """Return the next batch for people; else the page."""
+    needed, columns = entry.labels_needed, table.columns
+    place = str(data) if isinstance(data, str | Path) else TABLE
+    named = {"judge": list(columns.judge), "human": list(columns.human)}
+    if table.kind == "pairs" and not columns.swapped:
+        named["pairs"] = list(columns.pairs)
+    if needed is None or needed.labels <= entry.labels:
+        call = Call("judge", place, **named, html="judge.html")
         return {"command": call.text(), "why": "See models, map and flips on a page"}
-    low, high = entry.scale.judge
-    call = Call("label next", place, confidence=entry.judge, scale=f"{low:g}-{high:g}",
-                size=needed.labels - entry.labels, out="batch.csv")  # fmt: skip
-    why = f"Ratings until people's mean is known to within {needed.precision:g}"
+    call = Call("judge", place, **named, batch="batch.csv")
+    more = needed.labels - entry.labels
+    why = f"{more:,} rows for people: their mean is then known to within {needed.precision:g}"
     return {"command": call.text(), "why": why}

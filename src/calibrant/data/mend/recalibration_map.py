@@ -39,7 +39,8 @@ class RecalibrationMap(Struct, frozen=True):
     log_odds, low, high
         Value and 95 % interval at each knot, in log odds.
     verdict
-        ``mended``; ``not worth it`` or ``too few``, and then nothing is promised of the map.
+        ``mended``; ``not worth it``, ``too few`` or ``too few groups``, and then nothing is
+        promised of the map.
     rising, deviance
         Whether more confidence means more often right, and how much the labels object.
     n
@@ -319,7 +320,8 @@ def load_mend(
     fitting = [
         fitted
         for fitted in maps
-        if (model is None or fitted.model == model) and (method is None or fitted.method == method)
+        if (model is None or fitted.model in (model, ""))
+        and (method is None or fitted.method == method)
     ]
     if len(fitting) == 1:
         return fitting[0]
@@ -347,7 +349,7 @@ def load_maps(path: str | Path) -> list[RecalibrationMap]:
 
 def names_of(maps: Iterable[RecalibrationMap]) -> str:
     """Return the models and methods of maps as messages name them."""
-    return ", ".join(f"{fitted.model} ({fitted.method})" for fitted in maps)
+    return ", ".join(f"{fitted.model} ({fitted.method})".strip() for fitted in maps)
 
 
 def mended_columns(scores: pl.DataFrame, path: str | Path) -> pl.DataFrame:

@@ -66,11 +66,12 @@ def judge_claims(entry: JudgeEntry, *, margin: float, named: bool) -> Iterator[C
     yield _agreement(entry, about)
     if entry.map and not pairs:
         yield MEANING.claim("shown", about, {"meanings": _meanings(entry)}, n=entry.labels)
-    yield from _leans(entry, about)
-    if entry.pairs:
-        yield _best(entry, about)
+    best = [_best(entry, about)] if entry.pairs else []
     if pairs:
-        yield _mean(entry, about, margin)
+        yield from (*_leans(entry, about), *best, _mean(entry, about, margin))
+        return
+    # Before favours, of which there may be several: the first sentences are those that are read.
+    yield from (*best, *_leans(entry, about))
 
 
 def in_units(entry: JudgeEntry, value: float, *, people: bool = True) -> str:
@@ -118,7 +119,7 @@ def _mean(entry: JudgeEntry, about: About, margin: float) -> Claim:
     if mean.judge_only is None or scale.kind == "pairs":
         return PEOPLE_MEAN.claim("shown", about, facts, estimate=mean.combined)
     gap, _, high = mean.lenience.ends
-    facts |= {"says": in_units(entry, mean.judge_only), "near": _near(entry, margin * span)}
+    facts |= {"says": in_units(entry, mean.judge_only), "near": size_words(entry, margin * span)}
     if abs(gap) > _Z_LENIENT / 1.96 * (high - gap):
         return (LENIENT if gap > 0 else HARSH).claim("shown", about, facts, estimate=mean.lenience)
     # Two one-sided tests at 5 %: the 90 % interval lies within the margin.
@@ -132,7 +133,8 @@ def _mean(entry: JudgeEntry, about: About, margin: float) -> Claim:
     )
 
 
-def _near(entry: JudgeEntry, size: float) -> str:
+def size_words(entry: JudgeEntry, size: float) -> str:
+    """Return a difference of ratings in people's units."""
     return f"{size:.2g}" if entry.scale.kind == "ratings" else f"{100 * size:g} points"
 
 
@@ -217,7 +219,12 @@ def _leans(entry: JudgeEntry, about: About) -> Iterator[Claim]:
     if alone and not tested:
         largest = max(alone, key=lambda lean: abs(lean.value or 0.0))
         where = "ahead" if (largest.value or 0.0) > 0 else "behind"
-        facts = {"people": "one", "group": largest.name, "where": where, **_sizes(entry, largest)}
+        facts = {
+            "people": "one",
+            "group": _lean_name(largest),
+            "where": where,
+            **_sizes(entry, largest),
+        }
         yield FAVOURS.claim("undecided", about, facts, estimate=_estimate(largest))
     for lean in entry.bias:
         if lean.method in ("both orders", "beside people"):
@@ -226,6 +233,12 @@ def _leans(entry: JudgeEntry, about: About) -> Iterator[Claim]:
 
 def _estimate(lean: JudgeBias) -> EstimateEntry:
     return EstimateEntry(value=lean.value, low=lean.low, high=lean.high, n=lean.labels)
+
+
+def _lean_name(lean: JudgeBias) -> str:
+    """Return whom a judge leans to; a bare number is called a model."""
+    name = lean.name or ""
+    return f"model {name}" if lean.kind == "model" and name[:1].isdigit() else name
 
 
 def _sizes(entry: JudgeEntry, lean: JudgeBias) -> dict[str, str]:
@@ -244,7 +257,7 @@ def _sizes(entry: JudgeEntry, lean: JudgeBias) -> dict[str, str]:
 def _favour(entry: JudgeEntry, about: About, lean: JudgeBias, p: float) -> Claim:
     value = _estimate(lean).number
     facts = {
-        "group": lean.name,
+        "group": _lean_name(lean),
         "value": value,
         **_sizes(entry, lean),
         "kind": "rating",
@@ -258,7 +271,7 @@ def _favour(entry: JudgeEntry, about: About, lean: JudgeBias, p: float) -> Claim
 
 def _open_favour(entry: JudgeEntry, about: About, lean: JudgeBias, tested: int) -> Claim:
     more = _more(lean.labels, _estimate(lean), tested)
-    facts = {"people": "open", "group": lean.name, "tested": tested, "more": more,
+    facts = {"people": "open", "group": _lean_name(lean), "tested": tested, "more": more,
              **_sizes(entry, lean)}  # fmt: skip
     return FAVOURS.claim("undecided", about, facts, estimate=_estimate(lean))
 

@@ -25,7 +25,7 @@ from calibrant.labels.labelling.pools import Draws, LabelPool, share_left
 from calibrant.labels.labelling.power import labels_for_claim
 from calibrant.labels.labelling.session import LabelledBlock, people_of
 from calibrant.labels.labelling.stopping import Goals, labels_for_precision, stop_decision
-from calibrant.labels.pool import OpenPool, open_pool
+from calibrant.labels.pool import OpenPool, open_pool, states_confidence
 
 # What most people who name no goal can use, for 130 to 350 labels.
 DEFAULT_PRECISION = 0.05
@@ -199,6 +199,9 @@ def open_task(
     columns = {name: options[name] for name in opt.TABLE.parameters}
     others = {*columns, "precision", "threshold", "budget"}
     rest = {name: options[name] for name in LABELLING.parameters.keys() & options.keys() - others}
+    if rest.get("judge") and not columns["confidence"] and not states_confidence(table):
+        # A judge's score is what there is: items are spread along it.
+        columns["confidence"], rest["judge"] = rest["judge"], None
     work = open_pool(table, asked=ReadingOptions(**columns), wave=wave, create=create, **rest)
     return OpenTask(work, head, columns, goals_of(options))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calibrant.core.estimate import EstimateEntry
-from calibrant.findings.claims.judge import judge_score
+from calibrant.findings.claims.judge import judge_score, size_words
 from calibrant.findings.documents.fields import JudgeFields
 from calibrant.findings.documents.judges import JudgeBias, JudgedModel, JudgedPair, JudgeEntry
 from calibrant.report.blocks import (
@@ -56,7 +56,7 @@ def _tables(entry: JudgeEntry, name: str, *, main: bool) -> Iterator[Table | Par
         needed = entry.labels_needed
         yield Paragraph(
             f"{name}{needed.labels:,} rated rows in all would give people's mean to within "
-            f"{rating(entry, needed.precision).write()}."
+            f"{size_words(entry, needed.precision)}."
         )
 
 
@@ -149,9 +149,11 @@ def _leans(entry: JudgeEntry, name: str) -> Table:
         "how": "method",
         "rated": "labels",
     }
+    unit = "points of 100" if entry.scale.kind == "yes/no" else "points of the judge's scale"
     note = (
-        "Beyond people's quality, in points of the judge's scale (two people needed); p is not "
-        "corrected for their number. Of pairs: the share beyond one half, or beyond people's."
+        f"Beyond the quality that people see (two are needed), in {unit}; p of each by itself."
+        if entry.scale.kind != "pairs"
+        else "In points of 100: beyond one half where both orders are known, else beyond people."
     )
     return table_of(tested, columns, _title(name, "what the judge leans to"), note=note)
 
@@ -188,13 +190,21 @@ def _surprises(entry: JudgeEntry, name: str) -> Table:
         "answer": lambda e: _text(e.text or e.question or ""),
         **models,
         "judge": lambda e: judge_score(entry, e.judge),
-        "people": lambda e: rating(entry, e.people),
+        "people": lambda e: _verdict(entry, e.people),
         "expected": lambda e: rating(entry, e.expected),
     }
-    note = "Expected: what people usually say where the judge says this."
+    note = "Expected: what people usually say where the judge says this" + (
+        ", as the share of A." if entry.scale.kind == "pairs" else "."
+    )
     title = _title(name, "most surprising disagreements")
     labels = 2 + len(models)
     return table_of(entry.disagreements, columns, title, labels=labels, note=note, folded=True)
+
+
+def _verdict(entry: JudgeEntry, value: float) -> Cell:
+    """Return what people said: the judge's word for it, or a number between words."""
+    worded = entry.scale.kind != "ratings" and value in (0.0, 0.5, 1.0) and entry.scale.same
+    return judge_score(entry, value) if worded else rating(entry, value)
 
 
 def _text(words: str) -> Text:
