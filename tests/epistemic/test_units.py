@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from calibrant.core.errors import InputError
 from calibrant.trust.selective.certify import certify
 from calibrant.trust.units import (
+    UnitScore,
     backoff_threshold,
     run_rows,
     steps_saved,
     tolerance_rank,
     unit_rows,
-    unit_score,
 )
 
 SHARES = st.lists(st.floats(0.01, 1), min_size=1, max_size=30)
@@ -22,7 +22,7 @@ SHARES = st.lists(st.floats(0.01, 1), min_size=1, max_size=30)
 
 @given(SHARES)
 def test_a_product_is_below_the_least_which_is_below_the_mean(confidences):
-    product, least, mean = (unit_score(confidences, how) for how in ("product", "min", "mean"))
+    product, least, mean = (UnitScore(how).of(confidences) for how in ("product", "min", "mean"))
     assert product <= least * (1 + 1e-12) <= mean * (1 + 1e-9)
 
 
@@ -40,13 +40,13 @@ def test_a_unit_is_wrong_where_any_of_its_rows_is(rows):
 
 
 def test_hundreds_of_fields_do_not_lose_their_product():
-    assert unit_score(np.full(400, 0.9)) == pytest.approx(0.9**400)
+    assert UnitScore().of(np.full(400, 0.9)) == pytest.approx(0.9**400)
 
 
 @pytest.mark.parametrize("values", [[], [1.2], [float("nan")]])
 def test_what_is_no_confidence_is_refused(values):
     with pytest.raises(InputError, match="confidence"):
-        unit_score(values)
+        UnitScore().of(values)
 
 
 def test_an_unknown_score_is_named():

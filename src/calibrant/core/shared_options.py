@@ -110,6 +110,7 @@ class RowOptions(TypedDict, total=False):
     question: str | None
     answer: str | None
     cluster: str | None
+    unit: str | None
     scale: str | None
     right: str | None
     gold: str | None
@@ -135,6 +136,7 @@ def _table(
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
     cluster: Annotated[str | None, column()] = None,
+    unit: Annotated[str | None, column()] = None,
     scale: Annotated[str | None, column(metavar="percent|1-5|low=0.3,..|NAME")] = None,
     right: Annotated[str | None, column(metavar="A,B,..")] = None,
     gold: Annotated[str | None, column()] = None,
@@ -151,6 +153,9 @@ def _table(
     ----------
     cluster
         Column of topics, documents or users: rows of one depend on each other.
+    unit
+        Column of what rows are parts of: the document of a field, the answer of a claim, the run
+        of a step. Intervals are between units, and `decide` promises whole units.
     scale
         How the confidence is written; by default the values say it. Names are fraction, percent,
         mixed, words, logprob, uncertainty (1 is unsure) and rank (only their order tells).

@@ -21,10 +21,13 @@ from calibrant.data.reading.roles import BESIDE, ROLES, Peek, Roles, require_col
 from calibrant.data.reading.scales import RANK
 from calibrant.data.reading.typed import read_confidence, read_number, read_outcome
 from calibrant.data.repeated import answers_told_apart, counted_once
+from calibrant.data.sources.reading import cluster_of
 
 ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
+FIELD = "field"
+"""Column that names the fields of a unit, which stand side by side in the table."""
 # Columns of a checked table that are no features of it.
 _OWN = (*(role for role in ROLES if role != "cluster"), score_table.CLUSTER)
 
@@ -40,6 +43,7 @@ def load_scores(
     answer: str | None = None,
     weights: str | None = None,
     cluster: str | None = None,
+    unit: str | None = None,
     on_invalid: str | None = None,
     labels: str = "required",
     graded: bool = False,
@@ -51,6 +55,7 @@ def load_scores(
     mend: str | Path | None = None,
     non_probability: Collection[str] = (),
     features: Sequence[str] | None = None,
+    others: bool = False,
     by: Sequence[str] = (),
     beside_others: bool = False,
     ranks: bool = False,
@@ -68,6 +73,8 @@ def load_scores(
         up the id together; `confidence` may name several columns, each of which becomes a method.
     cluster
         Column whose rows depend on each other: a topic, a document, a user.
+    unit
+        Column of what rows are parts of: rows of one depend on each other, too.
     on_invalid
         ``"missing"`` (default) leaves out rows without a confidence, up to 5 % without an outcome
         and up to 1 in 1,000 with a broken confidence, and stops at rows that break another rule;
@@ -95,6 +102,8 @@ def load_scores(
         Methods whose score is not a probability: their range is not checked.
     features
         Further columns to keep; None keeps all.
+    others
+        Keep all others beside these: rows of any column may hang together.
     by
         Those of them whose values name groups: in a text table `1.1` and `1.10` are two.
     beside_others
@@ -118,7 +127,7 @@ most 1 (confidence = 1.7); 1 of 3 rows break a rule: confidence_above_1 1
       -> if the column holds percentages, use scale="percent"; otherwise use on_invalid="drop" to \
 leave such rows out and have them counted
     """
-    on_invalid = on_invalid or ON_INVALID[0]
+    on_invalid, cluster = on_invalid or ON_INVALID[0], cluster_of(unit, cluster)
     require_choice("on_invalid", on_invalid, ON_INVALID)
     require_choice("labels", labels, ("required", "optional"))
     options = {name: value for name, value in locals().items() if name != "source"}
@@ -146,13 +155,19 @@ leave such rows out and have them counted
         roles, text = _roles(names, asked, peek, sample, optional, beside_others=beside_others)
         if roles.derived is not None:
             lazy = roles.derived.applied(lazy)
-        frame = tables.collect(_select(lazy, names, roles, features), source)
+        if features is not None and unit is not None and roles.models and FIELD not in names:
+            features, by = ([name for name in some if name != FIELD] for some in (features, by))
+        chosen = _select(lazy, names, roles, features, others=others)
+        frame = tables.collect(chosen, source)
         if frame.height == 0:
             raise InputError("the table has no rows")
+        if unit is not None and roles.models:
+            frame, roles = _fields_of_units(frame, roles, unit)
         used = {*by, *(features or ()), *chain.from_iterable(roles.columns.values())}
         runs = [column for column in columns_called("run", names) if column not in used]
         frame, roles, note = answers_told_apart(frame, roles, text, runs, peek, repeats=repeats)
         frame, reading = _typed(frame, roles, scale, right, non_probability, graded=graded)
+        reading = structs.replace(reading, notes=(*tables.table_notes(source), *reading.notes))
     if reading.scale == RANK:
         if not ranks:
             raise _no_probabilities(reading)
@@ -178,6 +193,17 @@ leave such rows out and have them counted
     )
     plain = not (roles["question_id"] or roles["weights"] or cluster or repeats)
     return counted_once(scores) if plain and required else scores
+
+
+def _fields_of_units(frame: pl.DataFrame, roles: Roles, unit: str) -> tuple[pl.DataFrame, Roles]:
+    """Return columns beside each other as the fields of units, where a unit has one row."""
+    if frame.select("_place", score_table.CLUSTER).is_duplicated().any():
+        return frame, roles
+    field = pl.col("model").alias(FIELD)
+    ids = pl.concat_str("question_id", "model", separator=" / ").alias("question_id")
+    frame = frame.with_columns(field, ids, pl.lit("model").alias("model"))
+    note = f"Each {unit} has {len(roles.models)} fields: {', '.join(roles.models)}."
+    return frame, structs.replace(roles, models=(), notes=(*roles.notes, note))
 
 
 def _roles(
@@ -245,14 +271,20 @@ def _named_columns(*wanted: str | None) -> list[str]:
 
 
 def _select(
-    lazy: pl.LazyFrame, names: list[str], roles: Roles, features: Sequence[str] | None
+    lazy: pl.LazyFrame,
+    names: list[str],
+    roles: Roles,
+    features: Sequence[str] | None,
+    *,
+    others: bool,
 ) -> pl.LazyFrame:
     """Select the roles under their own names, the features beside them, rows numbered from 1."""
     used = {named[0] for role, named in roles.columns.items() if len(named) == 1}
     used -= set(roles["cluster"])
     used.update(roles["confidence"], *(roles[role] for role in BESIDE))
-    if features is None:
-        features = [name for name in names if name not in used and name not in _OWN]
+    if features is None or others:
+        rest = [name for name in names if name not in used and name not in _OWN]
+        features = [*(features or ()), *rest]
     extra = [name for name in dict.fromkeys(features) if name not in _OWN]
     for name in extra:
         require_column(name, names, role="a group or a feature")

@@ -87,6 +87,10 @@ def _amounts(document: Fields) -> list[str]:
         # The numbers rest on these rows; the others chose where to start.
         rows = sum(entry.n for entry in document.results)
         used = sum(min(entry.answered.n or entry.n, entry.n) for entry in document.results)
+        if any(entry.unit for entry in document.results):
+            return [f"{rows:,} units"]
+        if any(entry.together for entry in document.results):
+            return [f"{rows:,} rows"]
         return [f"{rows:,} rows" if used == rows else f"{used:,} of {rows:,} rows"]
     if isinstance(document, fields.LabelFields):
         labels = (entry.labelled for entry in document.results)

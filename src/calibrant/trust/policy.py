@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError
@@ -64,13 +65,18 @@ class Policy(SavedPolicy, ABC):
         asked = {"models": self.models, "needs": list(self.needs)}
         return {**super().to_dict(), **asked}
 
-    def answers(self, confidence: float | None) -> bool:
-        """Return whether an answer with this confidence may be given; None is never enough."""
+    def answers(self, confidence: float | Sequence[float | None] | None) -> bool:
+        """Return whether an answer with this confidence may be given; None is never enough.
+
+        A policy of units takes the confidences of all rows of one.
+        """
         if self.needs != (CONFIDENCE,):
             raise InputError(
                 f"this policy needs {', '.join(self.needs)}, not the confidence alone",
                 hint="use policy.decide(row)",
             )
+        if isinstance(confidence, Sequence) and not isinstance(confidence, str):
+            confidence = np.asarray(confidence, dtype=np.float64)
         return self.decide({CONFIDENCE: confidence}) == "answer"
 
     def route_batch(

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from calibrant.core.arrays import Floats
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
@@ -65,6 +67,8 @@ def stated_confidence(said: Said) -> float | None:
     value = said.get(CONFIDENCE) if isinstance(said, Mapping) else said
     if value is None:
         return None
+    if isinstance(value, np.ndarray):
+        raise InputError("this policy is about single answers: it takes one confidence, not a list")
     number = math.inf if isinstance(value, str) else float(value)
     if 0.0 <= number <= 1.0:
         return number

@@ -8,8 +8,10 @@ one outcome, and what certifies rows certifies units.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import polars as pl
 from msgspec import Struct
 from numpy.typing import ArrayLike
 from scipy.stats import binom
@@ -43,22 +45,84 @@ UNIT_SCORES: Mapping[str, Callable[[Floats, Ints, int], Floats]] = {
 }
 
 
-def unit_score(confidences: ArrayLike, score: str = "product") -> float:
-    """Return the score of one unit from the confidences of its rows.
+STOP, DROP = "stop", "drop"
+"""Scores of a unit that end a run early, and that take single rows out of it."""
+
+
+def _doubt(confidence: Floats, unit: Ints, count: int) -> Floats:
+    return np.asarray(1.0 - _least(confidence, unit, count))
+
+
+class UnitScore:
+    """What is held against the threshold of a whole unit, made of the confidences of its rows.
+
+    Parameters
+    ----------
+    how
+        ``product``, ``min`` or ``mean``; ``stop``: one minus the least, for a run that ends early;
+        ``drop``: the least, where rows below the threshold are taken out.
 
     Examples
     --------
-    >>> round(unit_score([0.9, 0.8, 0.99]), 4), unit_score([0.9, 0.8], "min")
+    >>> round(UnitScore().of([0.9, 0.8, 0.99]), 4), UnitScore("min").of([0.9, 0.8])
     (0.7128, 0.8)
     """
-    require_known([score], UNIT_SCORES, "there is no score {} of a unit")
-    values = np.asarray(confidences, dtype=np.float64).reshape(-1)
-    if not values.size:
-        raise InputError("a unit has at least one confidence")
-    bad = values[~((values >= 0) & (values <= 1))]
-    if bad.size:
-        raise InputError(f"each confidence of a unit must be between 0 and 1, got {bad[0]:g}")
-    return float(UNIT_SCORES[score](values, np.zeros(values.size, dtype=np.int64), 1)[0])
+
+    kind = "unit"
+    names = ("confidence",)
+
+    def __init__(self, how: str = "product") -> None:
+        require_known([how], [*UNIT_SCORES, STOP, DROP], "there is no score {} of a unit")
+        self.how = how
+        self._measure = {**UNIT_SCORES, STOP: _doubt, DROP: _least}[how]
+
+    def of(self, confidences: ArrayLike) -> float:
+        """Return the score of one unit from the confidences of its rows."""
+        values = np.asarray(confidences, dtype=np.float64).reshape(-1)
+        if not values.size:
+            raise InputError("a unit has at least one confidence")
+        bad = values[~((values >= 0) & (values <= 1))]
+        if bad.size:
+            raise InputError(f"each confidence of a unit must be between 0 and 1, got {bad[0]:g}")
+        return float(self._measure(values, np.zeros(values.size, dtype=np.int64), 1)[0])
+
+    def of_rows(self, confidence: Floats, code: Ints, count: int) -> Floats:
+        """Return the score of each of `count` units."""
+        return self._measure(confidence, code, count)
+
+    def require_pass(self) -> None:
+        """Refuse to let a unit pass by a score that stops runs, or drops rows."""
+        if self.how in (STOP, DROP):
+            name, says = {
+                STOP: ("stops", "when a run stops"),
+                DROP: ("keeps", "which rows are kept"),
+            }[self.how]
+            raise InputError(
+                f"this policy lets no unit pass: it says {says}",
+                hint=f"use policy.{name}([0.9, 0.8])",
+            )
+
+    def predict(self, frame: pl.DataFrame) -> Floats:
+        """Return the score of each unit of a table: of its list of confidences, or as it is."""
+        column = frame["confidence"]
+        if not column.dtype.is_nested():
+            return np.asarray(column.cast(pl.Float64).to_numpy())
+        return np.array([self.predict_one({"confidence": cell}) for cell in column.to_list()])
+
+    def predict_one(self, row: Mapping[str, Any]) -> float:
+        """Return the score of one unit; of one with a row without a confidence none is enough."""
+        said = row.get("confidence")
+        if not isinstance(said, Sequence | np.ndarray) or isinstance(said, str):
+            raise InputError(
+                "this policy is about whole units: it takes the confidences of all rows of one",
+                hint="give a list, such as policy.answers([0.9, 0.8])",
+            )
+        known = [value for value in said if value is not None and value == value]
+        return self.of(known) if known and len(known) == len(said) else -np.inf
+
+    def to_dict(self) -> dict[str, str]:
+        """Return plain data."""
+        return {"kind": self.kind, "how": self.how}
 
 
 class UnitRows(Struct, frozen=True):
@@ -111,12 +175,12 @@ def unit_rows(
     >>> found.name, found.score.round(2).tolist(), found.wrong.tolist(), found.rows.tolist()
     (['a', 'b'], [0.81, 0.5], [1.0, 0.0], [2, 1])
     """
-    require_known([score], UNIT_SCORES, "there is no score {} of a unit")
+    measure = UnitScore(score)
     names, code = unit_codes(unit)
     c, y = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
     wrong = -_least(y, code, len(names)) + 1.0
     rows = np.bincount(code, minlength=len(names))
-    return UnitRows(names, UNIT_SCORES[score](c, code, len(names)), wrong, rows)
+    return UnitRows(names, measure.of_rows(c, code, len(names)), wrong, rows)
 
 
 def run_rows(confidence: ArrayLike, succeeded: ArrayLike, unit: ArrayLike) -> UnitRows:

@@ -14,27 +14,29 @@ from msgspec.structs import replace
 from calibrant.answers.features import refuse_outcome, without_missing
 from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, error_about, error_source
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
-from calibrant.data import ScoreBlock
+from calibrant.data import ScoreBlock, Scores
+from calibrant.data.score_table import CLUSTER
 from calibrant.data.sources.audit_options import table_settings
 from calibrant.data.sources.drawn_labels import Grades, study_grades
 from calibrant.data.sources.provenance import document_head, input_files, origin_of, recorded, today
 from calibrant.findings.claims.claim import Claim
 from calibrant.findings.claims.decide import decide_claims
-from calibrant.findings.documents.decisions import DecideEntry
+from calibrant.findings.documents.decisions import DecideEntry, DecideTogether
 from calibrant.metrics.stats.graded.summary import grading_summary
 from calibrant.report.typed import DecideResult
 from calibrant.trust.selective.fit import Selective
 from calibrant.trust.selective.policy import SelectivePolicy
+from calibrant.trust.selective.whole_units import WholeUnits, unit_score_name, whole_block
 from calibrant.trust.traffic_shift import ANSWER
+from calibrant.trust.units import UNIT_SCORES
 from calibrant.verbs._document import scores_document, with_rows
 from calibrant.verbs.deferring import how_asked, read_traffic, traffic_of
+from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import only_of, read_scores
-
-_ONE_ROW = "keep one row of each question, chosen at random; {call} takes all of them as they are"
 
 
 @verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json", shared=opt.TABLE)
@@ -51,6 +53,9 @@ def decide(
     group: Annotated[str | None, Option(metavar="COL")] = None,
     each: Annotated[str | None, Option(metavar="COL")] = None,
     traffic: Annotated[Any, Option(metavar="TABLE", place="read")] = None,
+    score: Annotated[str | None, Option(choices=tuple(UNIT_SCORES))] = None,
+    stop: Annotated[bool, Option()] = False,
+    drop: Annotated[bool, Option()] = False,
     only_model: Annotated[str | None, Option(metavar="NAME")] = None,
     only_method: Annotated[str | None, Option(metavar="NAME")] = None,
     save: Annotated[str | Path | None, opt.written()] = None,
@@ -91,6 +96,19 @@ def decide(
 
         Without them it is for questions like the labelled ones. Give 2,000 rows or more, and
         `group`.
+    score
+        What is held against the threshold of a whole `unit`: product (default), min or mean.
+
+        A unit passes alone where the product of its confidences, the least or their mean is high
+        enough; it is wrong where any of its rows is.
+    stop
+        Each `unit` is a run of steps: stop it early where a confidence is low.
+
+        At most `max_error` of the stopped runs would have succeeded.
+    drop
+        Each `unit` is an answer of claims: drop those whose confidence is low.
+
+        At most `max_error` of all answers then keep a wrong claim.
     only_model
         Model to use where there are several.
     only_method
@@ -125,6 +143,8 @@ def decide(
     if max_error is None and costs is None:
         hint = Hint("give {max_error}", max_error=0.05)
         raise InputError("a decision needs a limit on the error, or costs", hint=hint)
+    others = [name for name, given in (("features", features), ("traffic", traffic)) if given]
+    how = unit_score_name(table["unit"], score, stop, drop, others)
     group = _group_column(group, each, traffic)
     columns = list(dict.fromkeys([*features, *([group] if group else [])]))
     refuse_outcome(columns, table["correct"])
@@ -132,17 +152,21 @@ def decide(
         **recorded(locals(), "max_error delta costs features"),
         **({} if group is None else {"group": group, "each": each is not None}),
         **({} if traffic is None else {"traffic": input_files(traffic)}),
-        **recorded(locals(), "only_model only_method"),
+        **recorded(locals(), "score only_model only_method"),
+        **{name: True for name, given in (("stop", stop), ("drop", drop)) if given},
         **table_settings(table),
     }
     opt.refuse_mended(table, save, "a policy")
     head = document_head("decide", data, seed=seed, settings=settings)
     with error_source(head["source"]):
-        scores = read_scores(data, table, features=columns)
+        kept = columns if how is None else None
+        scores = read_scores(data, table, features=kept, others=True)
         scores = without_missing(scores, columns, table["on_invalid"])
         scores = only_of(scores, model=only_model, method=only_method)
-        blocks = list(scores.blocks())
+        together = DependentBlocks.of_scores(scores, scores.blocks(), skip=columns)
+        blocks = together.blocks
     coming = None if traffic is None else read_traffic(traffic, table, columns)
+    reasons = [together.withheld(n, mixed=coming is not None) for n in range(len(blocks))]
     if save is not None:
         _require_one(blocks, head["source"])
     asked = None if save is None else how_asked(data, blocks[0].keys["method"])
@@ -150,20 +174,25 @@ def decide(
         max_error=max_error, delta=delta, costs=costs, each=each is not None, seed=seed
     )
     fits = [
-        _fit(copy(rule), block, features, group, coming, head=head, asked=asked) for block in blocks
+        _fit(copy(rule), block, features, group, coming, head=head, asked=asked, withheld=why)
+        if how is None
+        else _fit_units(WholeUnits(copy(rule), table["unit"], how), block, scores, group, head)
+        for block, why in zip(blocks, reasons, strict=True)
     ]
     path, grades = None if save is None else str(save), study_grades(data)
     results = [
         replace(
             fit.entry(block.keys["model"], block.keys["method"], block.correct, path),
-            grading=_grading(grades, block, fit, seed),
+            grading=UNSET if how else _grading(grades, block, fit, seed),
+            together=UNSET if how else _together(block, fit, words, why),
         )
-        for block, fit in zip(blocks, fits, strict=True)
+        for block, fit, words, why in zip(blocks, fits, together.words, reasons, strict=True)
     ]
     if save is not None:
         with writing(save):
             _as_claimed(fits[0].policy_, results[0]).save(save)
     document = scores_document(head, scores, results, _claims(results, blocks))
+    together.tell(document)
     chosen = {"models": only_model and [only_model], "methods": only_method and [only_method]}
     return with_rows(DecideResult(document), data, table, wrong, **chosen)
 
@@ -203,20 +232,8 @@ def _fit(
     *,
     head: Mapping[str, Any],
     asked: Mapping[str, Any] | None,
+    withheld: str | None,
 ) -> Selective:
-    if block.cluster is not None:
-        raise InputError(
-            "a promise takes every row as a draw of its own, and rows of a cluster are not",
-            source=head["source"],
-            hint=Hint("leave out {cluster}, or keep one row of each cluster"),
-        )
-    if block.units is not None:
-        raise InputError(
-            f"{len(block.confidence)} rows belong to {len(np.unique(block.units))} questions; a "
-            "promise needs one graded answer per question",
-            source=head["source"],
-            hint=Hint(_ONE_ROW, call=Call("audit", "TABLE")),
-        )
     with error_about(f"model {block.keys['model']}, method {block.keys['method']}", head["source"]):
         return fit.fit(
             block.frame.select(list(features)) if features else None,
@@ -225,9 +242,31 @@ def _fit(
             groups=None if group is None else block.frame[group],
             traffic=None if traffic is None else traffic_of(traffic, block.keys, features, group),
             beside=block.frame.select(pl.col(ANSWER)) if ANSWER in block.frame.columns else None,
+            cluster=None if withheld else block.units,
+            withheld=withheld is not None,
             made=today(),
             fitted_on={**origin_of(head), **block.keys, "asked": asked},
         )
+
+
+def _fit_units(
+    fit: WholeUnits, block: ScoreBlock, scores: Scores, group: str | None, head: Mapping[str, Any]
+) -> WholeUnits:
+    with error_about(f"model {block.keys['model']}, method {block.keys['method']}", head["source"]):
+        whole = whole_block(block, scores, fit.column, fit.how)
+        lost = block.frame[CLUSTER].n_unique() - whole.frame[CLUSTER].n_unique()
+        origin = {**origin_of(head), **block.keys, "unit": fit.column, "asked": None}
+        return fit.fit(whole, left_out=lost, group=group, made=today(), fitted_on=origin)
+
+
+def _together(
+    block: ScoreBlock, fit: Selective, words: str, withheld: str | None
+) -> DecideTogether | UnsetType:
+    """Return how many labels rows are worth that hang together, or why nothing is promised."""
+    if block.units is None and withheld is None:
+        return UNSET
+    count = len(block.correct) if block.units is None else len(np.unique(block.units))
+    return DecideTogether(column=words, clusters=count, labels=fit.worth_, withheld=withheld)
 
 
 def _grading(

@@ -41,6 +41,8 @@ def table_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     >>> table_settings({"confidence": "p", "model": None, "on_invalid": "drop"})
     {'on_invalid': 'drop', 'columns': {'confidence': 'p'}}
     """
+    if given.get("unit") is not None:
+        given = {**given, "cluster": None}
     if "on_invalid" in given:
         given = {**given, "on_invalid": given["on_invalid"] or "missing"}
     stated = {name: value for name, value in given.items() if value is not None}

@@ -7,6 +7,23 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+
+
+def cluster_of(unit: str | None, cluster: str | None) -> str | None:
+    """Return the column whose rows depend on each other, where one or the other names it.
+
+    Examples
+    --------
+    >>> cluster_of("doc", None), cluster_of(None, "topic")
+    ('doc', 'topic')
+    """
+    if unit is not None and cluster not in (None, unit):
+        rule = Hint("{unit} and {cluster} name two columns, and intervals are between one of them")
+        raise InputError(rule, hint=Hint("leave out {cluster}"))
+    return unit or cluster
+
 
 class ReadingOptions(Struct, frozen=True, kw_only=True):
     """The options of a table, see `calibrant.data.load_scores`; None leaves it to the content.
@@ -34,6 +51,11 @@ class ReadingOptions(Struct, frozen=True, kw_only=True):
     weights: str | None = None
     gold: str | None = None
     probs: str | None = None
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        # Rows of one unit depend on each other: what knows clusters knows units.
+        structs.force_setattr(self, "cluster", cluster_of(self.unit, self.cluster))
 
     @property
     def rules(self) -> dict[str, Any]:

@@ -22,6 +22,8 @@ def _limit(facts: Facts) -> str:
 
 
 def _kept(facts: Facts) -> str:
+    if facts["unit"]:
+        return {"stop": "stop", "drop": "drop"}.get(facts["unit"]["score"], "unit")
     if facts["whose"] == "each":
         return "each"
     if facts["threshold"] is None:
@@ -47,6 +49,8 @@ def _asked(facts: Facts) -> str:
 
 
 def _nothing(facts: Facts) -> str:
+    if facts["together"] and facts["together"]["withheld"]:
+        return "withheld"
     if facts["n"] < facts["fewest"]:
         return "fewest"
     if facts["more"] is not None:
@@ -58,6 +62,28 @@ def _nothing(facts: Facts) -> str:
     return "high" if facts["lowest"] > facts["margin"] else "low"
 
 
+def _unit_score(facts: Facts) -> str:
+    words = {"product": "the product", "min": "the lowest", "mean": "the mean"}
+    return words.get(facts["unit"]["score"], "") if facts["unit"] else ""
+
+
+def _alone(facts: Facts) -> str:
+    """Return what a limit for single rows would let pass, which promises nothing of a unit."""
+    share = facts["unit"]["rows_alone"] if facts["unit"] else None
+    if not share:
+        return ""
+    return f"The limit of single rows would pass {percent(share)}: no promise for a whole unit."
+
+
+def _worth(facts: Facts) -> str:
+    """Return how many independent labels rows are worth that hang together."""
+    together = facts["together"]
+    if not together:
+        return ""
+    labels = f"{together['labels']:,.0f}"
+    return f", which count as {labels} because rows of one {together['column']} hang together"
+
+
 ERROR_LIMIT = rule(
     "decide.error_limit",
     shown=_kept,
@@ -67,6 +93,12 @@ ERROR_LIMIT = rule(
     at_most=_limit,
     asked=_asked,
     questions=_questions,
+    of_units=lambda facts: "units" if facts["unit"] else "rows",
+    unit_score=_unit_score,
+    alone=_alone,
+    stop_at=lambda facts: f"{1 - (facts['threshold'] or 0):.3g}",
+    worth=_worth,
+    withheld=lambda facts: facts["together"]["withheld"],
     may=lambda facts: f"{facts['name']} may" if facts["named"] else "May",
     of_whom=lambda facts: f" for {facts['name']}" if facts["named"] else "",
 )
@@ -116,6 +148,10 @@ def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
             "more": None if needed is None else max(needed - entry.n, 0),
             "lowest": min(errors, default=None),
             "fewest": fewest,
+            "unit": asdict(entry.unit) if entry.unit else None,
+            "together": asdict(entry.together) if entry.together else None,
+            "saved": (entry.unit.steps_saved if entry.unit else None) or 0.0,
+            "column": entry.unit.column if entry.unit else "",
         },
         estimate=entry.error if shown else None,
         margin=limit,

@@ -262,7 +262,8 @@ _STEPS: dict[str, Callable[[Document], Step | None]] = {
 
 def _decided(document: Document, entries: Sequence[Document]) -> Step:
     settings = document.get("settings") or {}
-    chosen, limit = _again(settings, "decide", "features"), settings.get("max_error")
+    chosen = _again(settings, "decide", "features", "score", "stop", "drop")
+    limit = settings.get("max_error")
     best = max(entries, key=lambda entry: (bool(entry["certified"]), _answered(entry)))
     missed = limit is not None and not best["certified"]
     if missed:

@@ -65,6 +65,45 @@ class ThresholdPoint(Part, frozen=True, kw_only=True):
     error: EstimateEntry
 
 
+class UnitField(Part, frozen=True, kw_only=True):
+    """Rows of one kind, of which each unit has one: a field of a form."""
+
+    field: str
+    n: int
+    says: float
+    right: EstimateEntry
+    gap: float
+
+
+class DecideUnit(Part, frozen=True, kw_only=True):
+    """Rows that belong together, of which something is promised as a whole; `n` counts units.
+
+    `left_out` units have a row without a confidence or an outcome; `rows_alone` is the share that
+    would pass by the limit of single rows, `steps_saved` that of all steps of runs that stop.
+    `fields` stand in order of their gap, the most over-confident first.
+    """
+
+    column: str
+    score: str
+    rows: int
+    left_out: int
+    rows_alone: float | None
+    steps_saved: float | None
+    fields: list[UnitField]
+
+
+class DecideTogether(Part, frozen=True, kw_only=True):
+    """Rows that hang together: their clusters, and how many labels they are worth.
+
+    `withheld` says why nothing is promised of others like them.
+    """
+
+    column: str
+    clusters: int
+    labels: float
+    withheld: str | None = None
+
+
 class DecideEntry(Part, frozen=True, kw_only=True):
     """Where one model and method may answer alone."""
 
@@ -87,6 +126,8 @@ class DecideEntry(Part, frozen=True, kw_only=True):
     curve: list[ThresholdPoint]
     path: str | None
     grading: dict[str, Any] | UnsetType = UNSET
+    unit: DecideUnit | UnsetType = UNSET
+    together: DecideTogether | UnsetType = UNSET
 
 
 class CascadeModel(Part, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.stats.few_numbers import expit, ndtri, stdtrit
 
@@ -65,10 +65,21 @@ def wilson_estimate(rate: float, n: int, level: float = 0.95) -> Estimate:
     return Estimate(rate, *wilson_ends(rate, n, level), n=n, level=level, interval="wilson")
 
 
-def mean_estimate(values: Floats) -> Estimate:
-    """Return the mean of independent values with its normal interval of 95 %."""
-    half = 1.959964 * float(values.std(ddof=1)) / len(values) ** 0.5
+def mean_estimate(values: Floats, cluster: Indices | None = None) -> Estimate:
+    """Return the mean of values with its normal interval of 95 %; rows of a cluster hang together.
+
+    Examples
+    --------
+    >>> alike = mean_estimate(np.repeat([1.0, 2.0, 4.0], 5), np.repeat([0, 1, 2], 5))
+    >>> round(alike.high - alike.value, 3), round(mean_estimate(np.array([1.0, 2, 4])).high, 3)
+    (1.729, 4.062)
+    """
     mean = float(values.mean())
+    error = float(values.std(ddof=1)) / len(values) ** 0.5
+    if cluster is not None:
+        sums = np.bincount(np.unique(cluster, return_inverse=True)[1], values - mean)
+        error = float(np.sqrt((sums**2).sum() * len(sums) / max(len(sums) - 1, 1))) / len(values)
+    half = 1.959964 * error
     return Estimate(mean, mean - half, mean + half, n=len(values), interval="normal")
 
 

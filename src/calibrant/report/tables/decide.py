@@ -36,6 +36,16 @@ def blocks(document: DecideFields) -> Iterator[Block]:
         columns = {"threshold": "threshold", **answered, **wrong}
         title = f"{entry_name(entry)}: error by threshold"
         yield table_of(entry.curve[step - 1 :: step], columns, title)
+        if entry.unit and entry.unit.fields:
+            fields: Columns = {
+                "field": "field",
+                "rows": "n",
+                "says": lambda e: share_cell(e.says),
+                "right": lambda e: percent_cell(e.right),
+                "gap, points": lambda e: Number(e.gap, unit="points", digits=1),
+            }
+            title = f"Fields of one {entry.unit.column}, the most over-confident first"
+            yield table_of(entry.unit.fields, fields, title)
         if entry.more_labels:
             title = "What more labels would likely allow"
             yield table_of(entry.more_labels, {**labels, **answered}, title)

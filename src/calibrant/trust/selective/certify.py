@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betainc, expit
+from scipy.special import betainc
 
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.stored import Stored
-from calibrant.findings.documents.decisions import MoreLabels
-from calibrant.metrics.stats.logistic import logistic_fit
 
 # Shares of the labels at which a chain of tests starts, and the part of delta that it brings: most
 # for the strictest threshold that can pass, the rest for confidences whose top is noisy.
@@ -112,12 +110,50 @@ def chance_of_so_few(errors: Floats, rows: Floats, max_error: float) -> Floats:
     return np.asarray(np.where((rows >= 1) & (rows > errors), chance, 1.0))
 
 
+def rows_per_label(score: Floats, wrong: Floats, cluster: Ints, grid: Floats) -> Floats:
+    """Return how many rows at each threshold are worth one label, where rows hang together.
+
+    The variance of errors between clusters over that of independent rows; as long as few clusters
+    have an error, towards what it were if all rows of a cluster were alike.
+
+    Examples
+    --------
+    >>> score, cluster = np.full(60, 0.9), np.repeat(np.arange(20), 3)
+    >>> alike = np.repeat(np.arange(20) % 4 == 0, 3).astype(float)
+    >>> rows_per_label(score, alike, cluster, np.array([0.9])).round(1).tolist()
+    [3.0]
+    """
+    order = np.argsort(-score, kind="stable")
+    bad, which, count = wrong[order], cluster[order], int(cluster.max()) + 1
+    ends = np.searchsorted(-score[order], -grid, side="right")
+    n, e, start, worth = np.zeros(count), np.zeros(count), 0, np.ones(len(grid))
+    for step, end in enumerate(ends):
+        n += np.bincount(which[start:end], minlength=count)
+        e += np.bincount(which[start:end], bad[start:end], count)
+        start, rows = end, n.sum()
+        if rows:
+            rate = (e.sum() + 1) / (rows + 2)
+            active, erring = int((n > 0).sum()), int((e > 0).sum())
+            between = ((e - rate * n) ** 2).sum() * active / max(active - 1, 1)
+            inflation = max(between / (rows * rate * (1 - rate)), 1.0)
+            most = (n**2).sum() / rows
+            worth[step] = np.clip((erring * inflation + most) / (erring + 1), 1.0, most)
+    return worth
+
+
 def certify(
-    score: Floats, wrong: Floats, *, max_error: float, delta: float, mix: TrafficMix | None = None
+    score: Floats,
+    wrong: Floats,
+    *,
+    max_error: float,
+    delta: float,
+    mix: TrafficMix | None = None,
+    cluster: Ints | None = None,
 ) -> Certified:
     """Return the thresholds whose error among the answered is at most `max_error`.
 
-    With a `mix` the promise is for that traffic instead of questions like the labelled ones.
+    With a `mix` the promise is for that traffic instead of questions like the labelled ones. Rows
+    of one `cluster` (a code per row) hang together: several count as one label.
 
     Examples
     --------
@@ -134,6 +170,9 @@ def certify(
     rows = reached
     if mix is not None:
         rows, errors = mix.curve(score, wrong, grid)
+    if cluster is not None:
+        worth = rows_per_label(score, wrong, cluster, grid)
+        rows, errors = rows / worth, errors / worth
     able = rows >= fewest_rows(max_error, STARTS[0.0] * delta)
     chance = chance_of_so_few(errors, rows, max_error)
     brought = delta * weights_of_steps(reached / len(score), able)
@@ -200,101 +239,6 @@ def as_written(threshold: float | None, score: Floats) -> float | None:
     short = round(threshold, 6)
     between = (score >= short) & (score < threshold)
     return short if short <= threshold and not between.any() else threshold
-
-
-_RUNS = 200
-_POWER, _LIKELY = 0.8, 0.5
-_MOST_LABELS = 10_000_000
-_TIMES = (2, 4, 10)
-_GRID = 400
-
-
-class LabelForecast:
-    """A world to draw further labels from: the chance of an error by rank, a curve of three terms.
-
-    Parameters
-    ----------
-    score, wrong
-        The labels so far.
-    weight
-        What each is worth for the traffic that is promised; all alike without one.
-    max_error, delta
-        What is to be promised.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> score, wrong = rng.random(300), (rng.random(300) < 0.04).astype(float)
-    >>> forecast = LabelForecast(score, wrong, np.ones(300), max_error=0.07, delta=0.1)
-    >>> 300 < forecast.labels_needed() < 2000
-    True
-    """
-
-    def __init__(
-        self, score: Floats, wrong: Floats, weight: Floats, *, max_error: float, delta: float
-    ) -> None:
-        self.labels, self.max_error, self.delta = len(score), max_error, delta
-        _, place, equal = np.unique(-score, return_inverse=True, return_counts=True)
-        # Equal scores share the middle of their places.
-        rank = ((np.cumsum(equal) - equal / 2) / len(score))[place]
-        terms = np.column_stack([rank, rank**2])
-        intercept, slopes = logistic_fit(terms, wrong, weight, 1.0 / len(score))
-        self._share = (np.arange(_GRID) + 0.5) / _GRID
-        rate = expit(intercept + np.column_stack([self._share, self._share**2]) @ slopes)
-        self._errors = np.cumsum(rate) / _GRID
-        # Uneven weights leave as much knowledge as this share of the labels.
-        self._worth = float(weight.sum() ** 2 / (weight @ weight) / len(score))
-
-    def _up_to(self, share: Floats) -> Floats:
-        """Return the chance that a question is within the share and wrong."""
-        ends = np.concatenate([[0.0], self._share + 0.5 / _GRID])
-        return np.asarray(np.interp(share, ends, np.concatenate([[0.0], self._errors])))
-
-    def shares(self, labels: int) -> Floats:
-        """Return the share that is certified in each of 200 draws of so many labels."""
-        rng = np.random.default_rng(labels)
-        even = np.arange(1, 101) / 100
-        rows, errors = self._draw(rng, even, labels)
-        chance = chance_of_so_few(errors, rows, self.max_error)
-        able = rows >= fewest_rows(self.max_error, STARTS[0.0] * self.delta)
-        brought = self.delta * weights_of_steps(even, able)
-        return np.asarray((passed_steps(chance, brought) * even).max(axis=1))
-
-    def _draw(
-        self, rng: np.random.Generator, share: Floats, labels: float
-    ) -> tuple[Floats, Floats]:
-        """Return rows up to each share, and errors among them in every run."""
-        rows = np.rint(share * labels * self._worth)
-        chance = np.diff(self._up_to(share), prepend=0.0) / np.diff(share, prepend=0.0)
-        new = np.diff(rows, prepend=0.0).astype(int)
-        draws = rng.binomial(new, np.clip(chance, 0.0, 1.0), (_RUNS, len(new)))
-        return rows, draws.cumsum(axis=1).astype(np.float64)
-
-    def labels_needed(self) -> int | None:
-        """Return about how many labels certify something in 80 % of draws; None where none do.
-
-        Where no number reaches that, the first that does so in most draws counts.
-        """
-        labels, likely = self.labels, None
-        while labels <= min(_MOST_LABELS, 1000 * self.labels):
-            power = float((self.shares(labels) > 0).mean())
-            if power >= _POWER:
-                return labels
-            likely = labels if likely is None and power > _LIKELY else likely
-            labels = math.ceil(labels * 1.2)
-        return likely
-
-    def more(self) -> list[MoreLabels]:
-        """Return the share that 2, 4 and 10 times the labels would likely certify, and the most."""
-        forecasts = [
-            MoreLabels(labels=n, share=float(np.median(self.shares(n))))
-            for n in (times * self.labels for times in _TIMES)
-        ]
-        rate = self._up_to(self._share) / self._share
-        start = int(np.argmax((self.max_error - rate) * np.sqrt(self._share)))
-        after = rate[start:] <= self.max_error
-        last = len(after) if after.all() else int(np.argmin(after))
-        return [*forecasts, MoreLabels(labels=None, share=(start + last) / _GRID if last else 0.0)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,14 @@ from calibrant.trust.policy_file import CONFIDENCE
 from calibrant.trust.selective.certify import (
     AskingCosts,
     Certified,
-    LabelForecast,
     TrafficMix,
     as_written,
     cheapest,
     error_curve,
+    rows_per_label,
     threshold_grid,
 )
+from calibrant.trust.selective.forecast import LabelForecast
 from calibrant.trust.selective.labels import (
     Labels,
     asked_groups,
@@ -51,6 +52,7 @@ from calibrant.trust.selective.policy import RawScore, Score, SelectivePolicy
 from calibrant.trust.traffic_shift import Profile
 
 _FEWEST = 30
+_ALL = np.zeros(1)
 _FOLDS = 5
 
 
@@ -93,6 +95,8 @@ class Selective:
         What share more labels would allow.
     cost_ : DecideCost or None
         What it costs, where costs are given.
+    worth_ : float
+        How many independent labels all rows are worth.
 
     Examples
     --------
@@ -113,6 +117,7 @@ class Selective:
     labels_needed_: int | None
     more_: list[MoreLabels]
     cost_: DecideCost | None
+    worth_: float
     curve_: list[ThresholdPoint]
 
     def __init__(
@@ -143,6 +148,9 @@ class Selective:
         groups: pl.Series | None = None,
         traffic: pl.DataFrame | None = None,
         beside: pl.DataFrame | None = None,
+        score: Score | None = None,
+        cluster: Ints | None = None,
+        withheld: bool = False,
         made: str | None = None,
         fitted_on: dict[str, Any] | None = None,
     ) -> Selective:
@@ -161,19 +169,31 @@ class Selective:
             Unlabelled rows with confidence, group and features: the promise is for this mix.
         beside
             Further columns of the labelled rows that `check` looks at, such as the answer.
+        score
+            What is served in place of the confidence, where this is that score already.
+        cluster
+            Code of each row, from 0 on: rows of one hang together.
+        withheld
+            Nothing is promised: rows come from too few clusters to speak of others.
         made, fitted_on
             Date and origin that the saved policy names; the date is today's unless given.
         """
         f, y = checked_pair(confidence, correct)
+        self._withheld = withheld
         frame = _with_confidence(features, f)
         categories = enough_labels(frame, groups)
         kept = of_known(frame, groups, categories)
-        order = named_stream(self.seed, "decide").permutation(len(f))
-        score, rest = self._score(frame, y, order[kept[order]])
+        rng = named_stream(self.seed, "decide")
+        order = rng.permutation(len(f))
+        if cluster is not None:
+            # Whole clusters fit a score or certify.
+            order = order[np.argsort(rng.permutation(int(cluster.max()) + 1)[cluster[order]])]
+        score, rest = self._score(frame, y, order[kept[order]], score or RawScore(), cluster)
         values, wrong = score.predict(frame), 1 - y
         names = categories[groups.name] if groups is not None else ()
         codes = group_codes(groups, rest, names)
-        labels = Labels(values[rest], wrong[rest], codes, answerable=float(kept.mean()))
+        together = None if cluster is None else np.unique(cluster[rest], return_inverse=True)[1]
+        labels = Labels(values[rest], wrong[rest], codes, None, float(kept.mean()), together)
         if traffic is not None:
             labels = self._weighted(labels, score, traffic, categories, groups)
         thresholds = self._thresholds(labels, names)
@@ -198,14 +218,19 @@ class Selective:
         )
         return self
 
-    def _score(self, frame: pl.DataFrame, y: Floats, order: Ints) -> tuple[Score, Ints]:
+    def _score(
+        self, frame: pl.DataFrame, y: Floats, order: Ints, alone: Score, cluster: Ints | None
+    ) -> tuple[Score, Ints]:
         """Return the score, and the rows that certify: those that did not fit it."""
         if len(order) < _FEWEST:
             labels = "1 label is" if len(order) == 1 else f"{len(order)} labels are"
             raise InputError(f"{labels} too few to certify anything; {_FEWEST} is the least")
         if frame.columns == [CONFIDENCE]:
-            return RawScore(), np.sort(order)
-        fitting, rest = order[: len(order) // 3], order[len(order) // 3 :]
+            return alone, np.sort(order)
+        third = len(order) // 3
+        while cluster is not None and cluster[order[third]] == cluster[order[third - 1]]:
+            third += 1
+        fitting, rest = order[:third], order[third:]
         return LearnedScore().fit(frame[fitting], y[fitting]), rest
 
     def _weighted(
@@ -223,6 +248,8 @@ class Selective:
         rows = traffic.filter(pl.Series(kept))
         if not rows.height:
             raise InputError("no row of the traffic is in a group that has labels")
+        if labels.cluster is not None:
+            raise InputError("a promise for the mix of the traffic takes rows as independent")
         codes = group_codes(rows[groups.name], np.arange(rows.height), categories[groups.name])
         mix = TrafficMix(labels.group, score.predict(rows), codes)
         return replace(labels, mix=mix, answerable=float(kept.mean()))
@@ -234,6 +261,9 @@ class Selective:
             assert self.costs is not None
             grid = threshold_grid(labels.score)
             return {"": cheapest(labels.score, labels.wrong, grid, self.costs)}
+        if self._withheld:
+            self.certified_ = None if self.each else Certified(np.empty(0))
+            return dict.fromkeys(names if self.each else [""], None)
         if self.each:
             thresholds = {}
             for number, name in enumerate(names):
@@ -251,6 +281,7 @@ class Selective:
     ) -> None:
         grid = threshold_grid(labels.score)
         worth, errors = labels.curve(grid)
+        self.worth_ = float(worth[-1])
         score = labels.score if labels.mix is None else labels.mix.score
         reached = error_curve(score, np.zeros(len(score)), grid)[0]
         shares = (labels.answerable * reached / len(score)).tolist()
@@ -264,19 +295,27 @@ class Selective:
             for number, name in enumerate(names)
         ]
         self.labels_needed_, self.more_ = None, []
-        if self.max_error is not None and not self.each:
+        if self.max_error is not None and not (self.each or self._withheld):
             weighted = labels.score, labels.wrong, labels.weight
-            outlook = LabelForecast(*weighted, max_error=self.max_error, delta=self.delta)
+            worth = float(worth[-1] / max(reached[-1], 1)) if labels.mix is None else 1.0
+            outlook = LabelForecast(
+                *weighted, max_error=self.max_error, delta=self.delta, worth=worth
+            )
             if thresholds[""] is None:
                 self.labels_needed_ = outlook.labels_needed()
             self.more_ = outlook.more()
-        self.cost_ = None if self.costs is None else self._cost(labels.score, labels.wrong)
+        self.cost_ = None if self.costs is None else self._cost(labels)
 
     def _measure(self, labels: Labels, cuts: Floats) -> None:
         """Measure share and error; for a mix, of the traffic."""
         given = labels.score >= cuts[labels.group]
         n, inside = len(given), float(given.mean())
         bad, answered = labels.wrong[given].sum(), float(given.sum())
+        if labels.cluster is not None:
+            inside_of = given.astype(np.float64)
+            n = max(1, round(n / rows_per_label(0 * inside_of, inside_of, labels.cluster, _ALL)[0]))
+            worth = rows_per_label(inside_of, labels.wrong, labels.cluster, _ALL + 1)[0]
+            bad, answered = bad / worth, answered / worth
         if labels.mix is not None:
             n = len(labels.mix.score)
             inside = float((labels.mix.score >= cuts[labels.mix.traffic_group]).mean())
@@ -285,12 +324,14 @@ class Selective:
         self.share_ = wilson_estimate(labels.answerable * inside, n)
         self.error_ = proportions(np.array([bad]), np.array([answered]))[0]
 
-    def _cost(self, score: Floats, wrong: Floats) -> DecideCost:
+    def _cost(self, labels: Labels) -> DecideCost:
         """Measure costs; the threshold is chosen anew without each fold."""
-        costs = self.costs
+        costs, score, wrong = self.costs, labels.score, labels.wrong
         assert costs is not None
         n = len(score)
-        fold = named_stream(self.seed, "decide folds").permutation(n) % _FOLDS
+        cluster = np.arange(n) if labels.cluster is None else labels.cluster
+        rng = named_stream(self.seed, "decide folds")
+        fold = (rng.permutation(int(cluster.max()) + 1) % _FOLDS)[cluster]
         given = np.zeros(n, dtype=bool)
         passed = None if self.certified_ is None else self.certified_.passed
         for number in range(_FOLDS):
@@ -303,14 +344,14 @@ class Selective:
         best = answering if answering.mean() < costs.ask else np.full(n, costs.ask)
         return DecideCost(
             costs=costs.to_dict(),
-            policy=mean_estimate(spent),
-            always_answer=mean_estimate(answering),
+            policy=mean_estimate(spent, labels.cluster),
+            always_answer=mean_estimate(answering, labels.cluster),
             always_ask=costs.ask,
-            saved=mean_estimate(best - spent),
+            saved=mean_estimate(best - spent, labels.cluster),
         )
 
     def entry(
-        self, model: str, method: str, correct: Floats, path: str | None = None
+        self, model: str, method: str, correct: Floats, path: str | None = None, **more: Any
     ) -> DecideEntry:
         """Return the entry of a document: what was found, of whom, and where it was saved."""
         policy, promise = self.policy_, self.policy_.promise
@@ -339,6 +380,7 @@ class Selective:
             cost=self.cost_,
             curve=self.curve_,
             path=path,
+            **more,
         )
 
     def _promise(self, groups: pl.Series | None, traffic: pl.DataFrame | None) -> dict[str, Any]:

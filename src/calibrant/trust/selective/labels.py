@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,13 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.findings.documents.decisions import AnsweredGroup, AskedGroup
 from calibrant.metrics.stats.intervals import wilson_estimate
-from calibrant.trust.selective.certify import Certified, TrafficMix, certify, error_curve
+from calibrant.trust.selective.certify import (
+    Certified,
+    TrafficMix,
+    certify,
+    error_curve,
+    rows_per_label,
+)
 from calibrant.trust.traffic_shift import level_texts
 
 # A category with fewer labels is asked, always.
@@ -25,7 +32,8 @@ LEAST_LABELS = 15
 class Labels:
     """The labels that certify: score, error and group (a number) of each; the traffic, if any.
 
-    `answerable` is the share of the coming questions that have no category without enough labels.
+    `answerable` is the share of the coming questions that have no category without enough labels;
+    `cluster` numbers rows that hang together.
     """
 
     score: Floats
@@ -33,15 +41,19 @@ class Labels:
     group: Ints
     mix: TrafficMix | None = None
     answerable: float = 1.0
+    cluster: Ints | None = None
 
     def of_group(self, number: int) -> Labels:
         """Return the labels of one group."""
         inside = self.group == number
-        return Labels(self.score[inside], self.wrong[inside], self.group[inside])
+        cluster = None if self.cluster is None else self.cluster[inside]
+        parts = self.score[inside], self.wrong[inside], self.group[inside]
+        return Labels(*parts, cluster=cluster)
 
     def certify(self, max_error: float, delta: float) -> Certified:
         """Return the thresholds that these labels certify."""
-        return certify(self.score, self.wrong, max_error=max_error, delta=delta, mix=self.mix)
+        more: Mapping[str, Any] = {"mix": self.mix, "cluster": self.cluster}
+        return certify(self.score, self.wrong, max_error=max_error, delta=delta, **more)
 
     @property
     def weight(self) -> Floats:
@@ -54,7 +66,11 @@ class Labels:
     def curve(self, grid: Floats) -> tuple[Floats, Floats]:
         """Return what the labels at each threshold are worth, and errors among them."""
         measure = self.mix.curve if self.mix is not None else error_curve
-        return measure(self.score, self.wrong, grid)
+        rows, errors = measure(self.score, self.wrong, grid)
+        if self.cluster is None:
+            return rows, errors
+        worth = rows_per_label(self.score, self.wrong, self.cluster, grid)
+        return rows / worth, errors / worth
 
 
 def enough_labels(
@@ -116,7 +132,8 @@ def group_entry(name: str, labels: Labels, cut: float) -> AnsweredGroup:
     """Return what is known of one group at its threshold."""
     given = labels.score >= cut
     n = len(given)
-    error = proportions(np.array([labels.wrong[given].sum()]), np.array([float(given.sum())]))[0]
+    worth, errors = labels.curve(np.array([cut]))
+    error = proportions(errors, worth)[0]
     return AnsweredGroup(
         group=name,
         n=n,

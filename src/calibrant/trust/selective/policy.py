@@ -9,12 +9,14 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
 from calibrant.core.stored import read_by
 from calibrant.data.features import level_text, require
 from calibrant.data.mend.learned_score import LearnedScore
-from calibrant.trust.policy import Decision, Policy
+from calibrant.trust.policy import Decision, Policy, as_rows
 from calibrant.trust.policy_file import CONFIDENCE, Row, Said, Step, stated_confidence
-from calibrant.trust.traffic_shift import Profile, level_texts
+from calibrant.trust.traffic_shift import GuardCheck, Profile, level_texts
+from calibrant.trust.units import DROP, STOP, UnitScore
 
 
 class RawScore:
@@ -36,7 +38,7 @@ class RawScore:
         return {"kind": self.kind}
 
 
-Score = RawScore | LearnedScore
+Score = RawScore | LearnedScore | UnitScore
 
 
 def score_from_dict(data: Mapping[str, Any]) -> Score:
@@ -45,6 +47,8 @@ def score_from_dict(data: Mapping[str, Any]) -> Score:
         return RawScore()
     if data["kind"] == LearnedScore.kind:
         return LearnedScore.from_dict(data)
+    if data["kind"] == UnitScore.kind:
+        return UnitScore(data["how"])
     raise InputError(f"unknown kind of score {data['kind']!r} in the policy")
 
 
@@ -102,7 +106,9 @@ class SelectivePolicy(Policy):
 
     def decide(self, row: Row) -> Decision:
         """Return ``"answer"`` or ``"ask"`` for one row, given by the names in `needs`."""
-        if stated_confidence(row) is None:
+        if isinstance(self.score, UnitScore):
+            self.score.require_pass()
+        elif stated_confidence(row) is None:
             return "ask"
         require(list(row), self.needs)
         if self.stranger(row):
@@ -113,6 +119,42 @@ class SelectivePolicy(Policy):
         if threshold is None:
             return "ask"
         return "answer" if self.score.predict_one(row) >= self._cut(threshold) else "ask"
+
+    def check(self, rows: Any) -> GuardCheck:
+        """Test whether unlabelled traffic is still what the promise was made for.
+
+        Parameters
+        ----------
+        rows
+            As for every policy; of units a list of confidences in each row.
+        """
+        if isinstance(self.score, UnitScore) and self.score.how != DROP:
+            frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(as_rows(rows)))
+            rows = frame.with_columns(confidence=pl.Series(self.score.predict(frame)))
+        return Policy.check(self, rows)
+
+    def stops(self, confidences: Sequence[float | None]) -> bool:
+        """Return whether a run with these confidences so far is to be stopped."""
+        known = [value for value in confidences if value is not None and value == value]
+        return bool(known) and self._unit_score(STOP, known) >= self._cut(self.threshold)
+
+    def keeps(self, confidences: Sequence[float | None]) -> list[bool]:
+        """Return which rows of a unit are kept: those without a confidence are not."""
+        cut = self._cut(self.threshold)
+        return [
+            value is not None and value == value and self._unit_score(DROP, [value]) > cut
+            for value in confidences
+        ]
+
+    def _unit_score(self, how: str, confidences: Sequence[float]) -> float:
+        if not isinstance(self.score, UnitScore) or self.score.how != how:
+            raise InputError(
+                f"this policy was not made to {how}",
+                hint=Hint(
+                    "make one: {call}", call=Call("decide", "TABLE", unit="COL", **{how: True})
+                ),
+            )
+        return self.score.of(confidences)
 
     def route(self, question: Row, asked: Mapping[str, Said]) -> Step:
         """Ask the model, then answer or ``defer`` the question to somebody else."""
@@ -139,5 +181,5 @@ class SelectivePolicy(Policy):
         return given
 
     def _cut(self, threshold: float | None) -> float:
-        exact = self.score.kind == CONFIDENCE
+        exact = self.score.kind == CONFIDENCE or getattr(self.score, "how", "") == DROP
         return float("inf") if threshold is None else threshold - (0.0 if exact else _ROUNDING)

@@ -1,0 +1,267 @@
+"""Promises for whole units: which pass alone, when a run stops, which rows are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.core.arrays import Floats
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.data.score_table import CLUSTER, ScoreBlock, Scores
+from calibrant.findings.documents.decisions import (
+    DecideEntry,
+    DecidePromise,
+    DecideUnit,
+    ThresholdPoint,
+    UnitField,
+)
+from calibrant.metrics.stats.intervals import wilson_estimate
+from calibrant.trust.policy_file import CONFIDENCE
+from calibrant.trust.selective.certify import certify, fewest_rows, threshold_grid
+from calibrant.trust.selective.fit import Selective
+from calibrant.trust.selective.labels import proportions
+from calibrant.trust.selective.policy import SelectivePolicy
+from calibrant.trust.traffic_shift import Profile
+from calibrant.trust.units import (
+    DROP,
+    STOP,
+    UnitScore,
+    backoff_threshold,
+    run_rows,
+    steps_saved,
+    unit_codes,
+    unit_rows,
+)
+
+_FEWEST = 30
+_MOST_FIELDS = 100
+
+
+def whole_block(block: ScoreBlock, scores: Scores, column: str, how: str) -> ScoreBlock:
+    """Return the rows whose units are whole: every row has a confidence and an outcome.
+
+    A unit with a row that was left out cannot be judged, and is asked; a run stops by what is
+    there.
+    """
+    rows = block.frame
+    if (rows[CLUSTER] == "").any():
+        first = rows.filter(pl.col(CLUSTER) == "")["_row"][0] if "_row" in rows.columns else None
+        place = "" if first is None else f", row {first}"
+        raise InputError(
+            f"{int((rows[CLUSTER] == '').sum())} rows belong to no unit: {column} is empty{place}",
+            hint="fill the column, or leave such rows out",
+        )
+    if how == STOP or CLUSTER not in scores.rejected.columns:
+        return block
+    alike = [pl.col(key) == block.keys[key] for key in ("model",) if key in scores.rejected.columns]
+    lost = scores.rejected.filter(*alike)[CLUSTER].unique()
+    kept = ~rows[CLUSTER].is_in(lost.implode())
+    if not kept.any():
+        raise InputError(f"no {column} has a confidence and an outcome in every row")
+    if kept.all():
+        return block
+    frame = rows.filter(kept)
+    parts = {name: getattr(block, name)[kept.to_numpy()] for name in ("confidence", "correct")}
+    return ScoreBlock(block.keys, **parts, weights=None, units=None, frame=frame)
+
+
+class WholeUnits:
+    """Fit a promise about whole units.
+
+    Parameters
+    ----------
+    rule
+        The limit, or the costs.
+    column
+        What a row is part of.
+    how
+        Score of a unit, see `UnitScore`.
+    """
+
+    policy_: SelectivePolicy
+
+    def __init__(self, rule: Selective, column: str, how: str) -> None:
+        self.rule, self.column, self.how = rule, column, how
+        self.delta = rule.delta
+        if how == DROP and (rule.costs is not None or rule.max_error is None or rule.each):
+            raise InputError(
+                "rows are dropped by a limit on the error of all units",
+                hint=Hint("give {max_error} alone", max_error=0.1),
+            )
+
+    def fit(
+        self, block: ScoreBlock, *, left_out: int = 0, group: str | None = None, **about: Any
+    ) -> WholeUnits:
+        """Fit on graded rows, each of which names its unit.
+
+        Parameters
+        ----------
+        block
+            The rows, see `whole_block`.
+        left_out
+            Units that are not whole.
+        group
+            Column of groups: one value per unit.
+        **about
+            Date and origin, as for `Selective.fit`.
+        """
+        c, y = block.confidence.astype(np.float64), block.correct
+        names = block.frame[CLUSTER].to_numpy()
+        if ((y > 0) & (y < 1)).any():
+            raise InputError("a unit is right or wrong: its rows need outcomes of 0 or 1")
+        self._block, self._left_out = block, left_out
+        if self.how == DROP:
+            return self._drop(c, y, names, about)
+        units = run_rows(c, y, names) if self.how == STOP else None
+        units = units or unit_rows(c, y, names, score=self.how)
+        self.rule.fit(
+            None,
+            units.score,
+            1 - units.wrong,
+            groups=None if group is None else _of_units(block.frame, group, self.column),
+            score=UnitScore(self.how),
+            **about,
+        )
+        self.policy_, self._wrong = self.rule.policy_, units.wrong
+        at, alone, saved = self.policy_.threshold, None, None
+        if self.how == STOP:
+            saved = 0.0 if at is None else steps_saved(c, names, 1 - at)
+        elif self.rule.max_error is not None:
+            limits = {"max_error": self.rule.max_error, "delta": self.delta}
+            row = certify(c, 1.0 - y, **limits).threshold
+            least = unit_rows(c, y, names, score="min").score
+            alone = 0.0 if row is None else float((least >= row).mean())
+        self.unit_ = self._described(alone, saved)
+        return self
+
+    def _described(self, alone: float | None, saved: float | None) -> DecideUnit:
+        return DecideUnit(
+            column=self.column,
+            score=self.how,
+            rows=self._block.frame.height,
+            left_out=self._left_out,
+            fields=_fields(self._block.frame),
+            rows_alone=alone,
+            steps_saved=saved,
+        )
+
+    def _drop(self, c: Floats, y: Floats, names: Any, about: Mapping[str, Any]) -> WholeUnits:
+        limit, (unit, code) = self.rule.max_error, unit_codes(names)
+        count = len(unit)
+        if count < _FEWEST:
+            raise InputError(f"{count} units are too few to certify anything; {_FEWEST} is least")
+        assert limit is not None
+        at = backoff_threshold(c, y, names, max_error=limit, delta=self.delta)
+        # Where nothing would be kept there is nothing to serve.
+        at = None if at is None or not (c > at).any() else at
+        needed = np.zeros(count)
+        np.maximum.at(needed, code, np.where(y < 1, c, 0.0))
+        grid = threshold_grid(c)
+        kept = (c[:, None] > grid).mean(axis=0)
+        errors = proportions((needed[:, None] > grid).sum(axis=0) * 1.0, np.full(len(grid), count))
+        self.curve = [
+            ThresholdPoint(threshold=float(t), share=float(share), error=error)
+            for t, share, error in zip(grid, kept, errors, strict=True)
+        ]
+        cut = np.inf if at is None else at
+        self._wrong = (needed > 0).astype(np.float64)
+        self._share = wilson_estimate(float((c > cut).mean()), count)
+        self._error = proportions(np.array([(needed > cut).sum() * 1.0]), np.array([count]))[0]
+        promise = {
+            "max_error": limit, "delta": self.delta, "certified": at is not None, "for": "labelled",
+            "group": None, "traffic_rows": None, "share_answered": self._share,
+            "error_among_answered": self._error,
+        }  # fmt: skip
+        profile = Profile.of(pl.DataFrame({CONFIDENCE: c}))
+        made, origin = about["made"], about["fitted_on"]
+        self.policy_ = SelectivePolicy(
+            UnitScore(DROP), at, promise, made, count, origin, profile, {}, None
+        )
+        self.unit_ = self._described(None, None)
+        return self
+
+    def entry(
+        self, model: str, method: str, _correct: Floats, path: str | None = None
+    ) -> DecideEntry:
+        """Return the entry of a document: `n` counts units."""
+        if self.how != DROP:
+            return self.rule.entry(model, method, 1 - self._wrong, path, unit=self.unit_)
+        limit, count = self.rule.max_error, len(self._wrong)
+        few = fewest_rows(limit or 1.0, self.delta)
+        return DecideEntry(
+            model=model,
+            method=method,
+            n=count,
+            rate=1 - float(self._wrong.mean()),
+            max_error=limit,
+            delta=self.delta,
+            certified=self.policy_.threshold is not None,
+            score=self.policy_.score.kind,
+            needs=list(self.policy_.needs),
+            threshold=self.policy_.threshold,
+            promise=DecidePromise(
+                whose="labelled", group=None, traffic_rows=None, asked=[], groups=[]
+            ),
+            answered=self._share,
+            error=self._error,
+            labels_needed=few if count < few else None,
+            more_labels=[],
+            cost=None,
+            curve=self.curve,
+            path=path,
+            unit=self.unit_,
+        )
+
+
+def _fields(frame: pl.DataFrame) -> list[UnitField]:
+    """Return how rows of each kind do, where a column names the kinds that most units have once."""
+    units = frame[CLUSTER].n_unique()
+    for column in frame.drop("confidence", "correct").get_columns():
+        kinds = column.n_unique()
+        if column.dtype.is_nested() or not 2 <= kinds <= min(_MOST_FIELDS, frame.height / 2):
+            continue
+        counts = frame.group_by(column.name).agg(pl.len(), pl.col(CLUSTER).n_unique().alias("in"))
+        once = (counts["len"] == counts["in"]).all() and (counts["in"] >= units / 2).all()
+        if once and column.dtype == pl.String:
+            parts = frame.partition_by(column.name, maintain_order=True)
+            found = [_field(str(part[column.name][0]), part) for part in parts]
+            return sorted(found, key=lambda field: -field.gap)
+    return []
+
+
+def _field(name: str, part: pl.DataFrame) -> UnitField:
+    said, right = part["confidence"].to_numpy(), part["correct"].to_numpy()
+    rate = proportions(np.array([right.sum()]), np.array([float(len(right))]))[0]
+    gap = float(said.mean() - right.mean())
+    return UnitField(field=name, n=len(right), says=float(said.mean()), right=rate, gap=gap)
+
+
+def _of_units(frame: pl.DataFrame, group: str, column: str) -> pl.Series:
+    """Return the group of each unit, in order of first appearance."""
+    first = frame.group_by(CLUSTER, maintain_order=True).agg(
+        pl.col(group).first(), several=pl.col(group).n_unique()
+    )
+    if (first["several"] > 1).any():
+        name = first.filter(pl.col("several") > 1)[CLUSTER][0]
+        raise InputError(f"{column} {name!r} has rows in several groups of {group}")
+    return first[group]
+
+
+def unit_score_name(
+    unit: str | None, score: str | None, stop: bool, drop: bool, others: Collection[str]
+) -> str | None:
+    """Return the score of a unit that was asked for, None where rows are promised."""
+    asked = [name for name, given in (("score", score), (STOP, stop), (DROP, drop)) if given]
+    if unit is None:
+        if asked:
+            rule = "{" + asked[0] + "} is about whole units"
+            raise InputError(Hint(rule), hint=Hint("name their column: {unit}", unit="COL"))
+        return None
+    if len(asked) > 1 or others:
+        pair = asked[:2] if len(asked) > 1 else ["unit", next(iter(others))]
+        raise InputError(Hint("give one of " + " and ".join(f"{{{name}}}" for name in pair)))
+    return STOP if stop else DROP if drop else score or "product"
