@@ -111,7 +111,7 @@ def test_difference_covers_the_truth_at_its_level():
         f = rng.random(600)
         a = rng.random(600) < 0.3 + 0.4 * f
         y = (rng.random(600) < np.clip(f - 0.1 * a, 0.02, 0.98)).astype(float)
-        found, _ = gap_difference(f, y, a, ~a)
+        found, *_ = gap_difference(f, y, a, ~a)
         covered += found.low <= 0.1 <= found.high
     assert covered >= 180
 

@@ -56,6 +56,12 @@ class WithinCells:
         return 1.0 if self.is_stretch or not self.error else float(ndtr(-self.theta / self.error))
 
     @property
+    def two_sided(self) -> float:
+        """Two-sided p-value; 1 for a stretch, of which nothing can be tested."""
+        p = self.p_value
+        return 1.0 if self.is_stretch else 2 * min(p, 1 - p)
+
+    @property
     def value(self) -> float:
         """The part of the outcomes' variance that the direction explains."""
         if self.is_stretch:

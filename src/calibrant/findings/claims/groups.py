@@ -45,7 +45,11 @@ NAMED = rule(
     after=_after,
     undecided=lambda facts: "stretch" if facts["stretch"] else "open",
 )
-DIFFERENCE = rule("groups.difference", margin=GROUP_MARGIN)
+DIFFERENCE = rule(
+    "groups.difference",
+    margin=GROUP_MARGIN,
+    undecided=lambda facts: "stretch" if facts["stretch"] else "open",
+)
 DECISION_RISK = rule("groups.decision_risk")
 
 
@@ -114,11 +118,11 @@ def _difference(pair: GroupDifference, about: About) -> Claim:
     outcome: Outcome = "undecided"
     if pair.p_adjusted <= 0.05:
         outcome = "shown"
-    elif value - narrow > -GROUP_MARGIN and value + narrow < GROUP_MARGIN:
+    elif not pair.stretch and abs(value) + narrow < GROUP_MARGIN:
         outcome = "equivalent"
     first, second = (pair.a, pair.b) if value >= 0 else (pair.b, pair.a)
     subject = {**about.subject, "a": pair.a, "b": pair.b}
-    about = About(subject, {**about.facts, "a": first, "b": second})
+    about = About(subject, {**about.facts, "a": first, "b": second, "stretch": pair.stretch})
     return _gap_claim(DIFFERENCE, outcome, about, pair.gap, pair.p_adjusted)
 
 

@@ -39,7 +39,10 @@ class GroupEntry(Part, frozen=True, kw_only=True):
 
 
 class GroupDifference(Part, frozen=True, kw_only=True):
-    """Over-confidence of group `a` minus that of `b`; `raw`: of the plain gaps."""
+    """Over-confidence of group `a` minus that of `b`; `raw`: of the plain gaps.
+
+    Of a `stretch` the confidence tells the groups apart: nothing beyond it can be tested.
+    """
 
     a: str
     b: str
@@ -47,6 +50,7 @@ class GroupDifference(Part, frozen=True, kw_only=True):
     raw: float
     p_value: float
     p_adjusted: float
+    stretch: bool = False
 
 
 class CopyCheck(Part, frozen=True, kw_only=True):

@@ -79,23 +79,26 @@ _WIDER = 1.06
 
 def gap_difference(
     confidence: Floats, correct: Floats, in_a: Mask, in_b: Mask, *, level: float = 0.95
-) -> tuple[Estimate, float]:
-    """Return the difference at equal confidence and its p value; shared rows are left out.
+) -> tuple[Estimate, float, bool]:
+    """Return the difference at equal confidence, its p value, and whether a stretch makes it.
+
+    Rows of both groups are left out. Where the confidence tells the groups apart, nothing beyond it
+    can be tested.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> f, a = rng.random(4000), rng.random(4000) < 0.5
     >>> y = (rng.random(4000) < np.clip(f - 0.2 * a, 0, 1)).astype(float)
-    >>> found, p = gap_difference(f, y, a, ~a)
-    >>> 0.1 < found.low < found.value < 0.25, p < 0.001
-    (True, True)
+    >>> found, p, stretch = gap_difference(f, y, a, ~a)
+    >>> 0.1 < found.low < found.value < 0.25, p < 0.001, stretch
+    (True, True, False)
     """
     rows = in_a ^ in_b
     f, y, side = confidence[rows], correct[rows], in_a[rows].astype(np.float64)
     n = len(y)
     if min(side.sum(), n - side.sum()) < _FEWEST:
-        return Estimate(float("nan"), float("nan"), float("nan"), n=n), float("nan")
+        return Estimate(float("nan"), float("nan"), float("nan"), n=n), float("nan"), False
     basis = projector(ConfidenceBasis().fit(f).transform(f))
     cleared = side - project(basis, side)
     weight = float((cleared**2).sum())
@@ -105,7 +108,7 @@ def gap_difference(
     within = ConfidenceCells(f).within(side, y)
     estimate = Estimate(-shift, -shift - reach, -shift + reach, n=n, level=level, interval="robust")
     p = float(2 * ndtr(-abs(shift) / error))
-    return estimate, p if within.shows else max(p, 2 * min(within.p_value, 1 - within.p_value))
+    return estimate, p if within.shows else max(p, within.two_sided), within.is_stretch
 
 
 def _error(basis: Floats, cleared: Floats, y: Floats, shift: float) -> float:
@@ -135,10 +138,11 @@ def differences(
     gap = confidence - correct
     pairs: list[GroupDifference] = []
     for one, other in combinations(range(len(rules)), 2):
-        estimate, p = gap_difference(confidence, correct, masks[one], masks[other], level=level)
+        sides = masks[one], masks[other]
+        estimate, p, stretch = gap_difference(confidence, correct, *sides, level=level)
         if np.isfinite(p):
-            raw = float(gap[masks[one]].mean() - gap[masks[other]].mean())
-            a, b = rules[one].label, rules[other].label
-            pairs.append(GroupDifference(a=a, b=b, gap=estimate, raw=raw, p_value=p, p_adjusted=p))
+            raw = float(gap[sides[0]].mean() - gap[sides[1]].mean())
+            names = {"a": rules[one].label, "b": rules[other].label, "stretch": stretch}
+            pairs.append(GroupDifference(**names, gap=estimate, raw=raw, p_value=p, p_adjusted=p))
     adjusted = holm([pair.p_value for pair in pairs]).tolist() if pairs else []
     return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
