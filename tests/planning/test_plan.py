@@ -215,7 +215,7 @@ def test_documents_are_json_and_seeded(tmp_path):
 
 
 ASKED = {
-    "difference of the scores": {"published": (0.902, 0.919), "labels": 164},
+    "may be equal: undecided": {"published": (0.902, 0.919), "labels": 164},
     "largest size still verified": {"labels": 14_000, "error_rate": 0.05, "growth": 0.5},
     "labels at size 1e+06": {"labels": 10, "error_rate": 0.05, "growth": 0.5, "size": 1e6},
     "labelling keeps up": {"error_rate": 0.05, "decay": 0.3, "label_rate": 100.0,
@@ -227,7 +227,7 @@ ASKED = {
     "recalibrations whose gain can be seen": {"error_rate": 0.05, "labels": 14_000,
                                               "rounds": (0.1, 0.5)},
     "two-phase audit": {"error_rate": 0.16, "labels": 10_000, "lipschitz": 2.5, "two_phase": True},
-    "0.9 and 0.95: difference of the scores": {"published": (0.9, 0.92, 0.95), "labels": 164},
+    "0 of 3 pairs of published scores": {"published": (0.9, 0.92, 0.95), "labels": 164},
     "when perturbed": {"error_rate": 0.05, "labels": 1000, "perturbed_error": 0.1},
     "if a temperature is off": {"scores": "pool", "labels": 300},
     "confidence against the size of its gap": {"scores": "pool"},

@@ -54,10 +54,11 @@ if TYPE_CHECKING:
     from calibrant.labels.published import effective_labels as effective_labels
     from calibrant.labels.published import general_floor as general_floor
     from calibrant.labels.published import published_difference as published_difference
+    from calibrant.labels.published import published_scores as published_scores
     from calibrant.labels.published import scaling_labels as scaling_labels
     from calibrant.labels.published import self_evaluation as self_evaluation
     from calibrant.labels.published import temperature_error as temperature_error
-    from calibrant.labels.published_steepness import published_steepness as published_steepness
+    from calibrant.labels.steepness import published_steepness as published_steepness
     from calibrant.labels.ranking import LEADERBOARD_METRICS as LEADERBOARD_METRICS
     from calibrant.labels.ranking import leaderboard as leaderboard
     from calibrant.labels.ranking import rank_intervals as rank_intervals

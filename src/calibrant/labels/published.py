@@ -1,18 +1,134 @@
 """What published numbers can show: two scores, a confidence that grades itself, other rates."""
 
 import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
 
 import numpy as np
+import polars as pl
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
+from calibrant.core.hints import Hint
 from calibrant.core.rng import RngLike, as_generator
+from calibrant.data import read_table, source_name
 from calibrant.metrics.stats.floors import accuracy_floor, require_positive, require_rate
 
 _Z = 1.959964
 _LEAST_BINS = 5
+# What each column of a table of scores may be called; the first three are needed.
+_CALLED = {
+    "model": ("model", "name", "system"),
+    "accuracy": ("accuracy", "score", "acc", "value"),
+    "labels": ("questions", "n", "labels", "n_samples", "size"),
+    "benchmark": ("benchmark", "dataset", "task", "data"),
+}
+_NEEDED = tuple(_CALLED)[:2]
+
+
+class PublishedScore(Struct, frozen=True):
+    """An accuracy that somebody published: of which model, on which questions, on how many."""
+
+    accuracy: float
+    labels: int
+    model: str | None = None
+    benchmark: str | None = None
+
+
+def published_scores(given: Any, labels: int | None = None) -> list[PublishedScore]:
+    """Return published accuracies: numbers on the same `labels` questions, or those of a table.
+
+    Parameters
+    ----------
+    given
+        Numbers, as such or as text separated by commas, or a table (a path or a dataframe) with
+        the columns model and accuracy, and where there are several benchmark and questions.
+    labels
+        Questions, where the table does not say.
+
+    Examples
+    --------
+    >>> table = {"model": ["a", "b"], "accuracy": [0.9, 0.8], "questions": [100, 100]}
+    >>> [score.model for score in published_scores(table)]
+    ['a', 'b']
+    """
+    numbers = [] if given is None else _numbers(given)
+    if numbers is not None:
+        if len(numbers) == 1:
+            raise InputError(f"published takes two accuracies or more, got {numbers[0]}")
+        return [PublishedScore(value, _questions(labels)) for value in numbers]
+    frame = read_table(given)
+    by_lower = {name.lower(): name for name in frame.columns}
+    columns = {
+        role: next((by_lower[name] for name in names if name in by_lower), None)
+        for role, names in _CALLED.items()
+    }
+    if lacking := [role for role in _NEEDED if columns[role] is None]:
+        rule = f"a table of published scores has a column {' and one '.join(lacking)}"
+        hint = f"it has {', '.join(frame.columns)}: name one {lacking[0]}"
+        raise InputError(rule, source=source_name(given), hint=hint)
+    chosen = frame.select(**{role: name for role, name in columns.items() if name is not None})
+    accuracy = chosen["accuracy"].cast(pl.Float64, strict=False)
+    wrong = accuracy.is_null() | ~accuracy.is_between(0, 1)
+    if wrong.any():
+        row = int(wrong.arg_true()[0])
+        rule = f"an accuracy is a share between 0 and 1, got {chosen['accuracy'][row]!r}"
+        raise InputError(rule, source=source_name(given), row=row + 1)
+    return [
+        PublishedScore(
+            float(value), _questions(row.get("labels") or labels), str(row["model"]),
+            None if row.get("benchmark") is None else str(row["benchmark"]),
+        )
+        for value, row in zip(accuracy, chosen.iter_rows(named=True), strict=True)
+    ]  # fmt: skip
+
+
+def _questions(labels: int | None) -> int:
+    if labels is None:
+        hint = Hint("give {labels} as well, or a column called questions")
+        raise InputError("published is given without labels", hint=hint)
+    return int(labels)
+
+
+def _numbers(given: Any) -> list[float] | None:
+    """Return accuracies that were given as numbers, None for a table."""
+    if isinstance(given, str):
+        given = given.split(",") if given.strip() else []
+    if not isinstance(given, Sequence):
+        return None
+    try:
+        numbers = [float(value) for value in given]
+    except (TypeError, ValueError):
+        return None
+    return [require_rate(value, "published") for value in numbers]
+
+
+def published_pairs(scores: Sequence[PublishedScore]) -> list[dict[str, object]]:
+    """Say of every two scores on one benchmark whether they can really differ.
+
+    Returns
+    -------
+    list of dict
+        ``model_a``, ``model_b``, ``benchmark``, ``a``, ``b`` and ``labels`` beside what
+        `published_difference` says. Scores on other numbers of questions count the fewer.
+    """
+    return [
+        {
+            "model_a": one.model,
+            "model_b": other.model,
+            "benchmark": one.benchmark,
+            "a": one.accuracy,
+            "b": other.accuracy,
+            "labels": (fewer := min(one.labels, other.labels)),
+            **published_difference(one.accuracy, other.accuracy, labels=fewer),
+        }
+        for one, other in combinations(scores, 2)
+        if one.benchmark == other.benchmark
+    ]
 
 
 def published_difference(first: float, second: float, *, labels: int) -> dict[str, object]:

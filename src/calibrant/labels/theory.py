@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TypeVar
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.labels import formulas
 from calibrant.labels.plan import Goal
-from calibrant.labels.published import effective_labels, general_floor, published_difference
+from calibrant.labels.published import (
+    PublishedScore,
+    effective_labels,
+    general_floor,
+    published_pairs,
+)
 from calibrant.labels.published import scaling_labels as scaling
 
 
@@ -33,7 +37,7 @@ class Theory:
     perturbed_error
         Error rate under perturbation: the floor of a robustness claim.
     published
-        Accuracies on the same questions: can their differences be real?
+        Published accuracies, see `calibrant.labels.published_scores`: can they differ?
     rounds
         Calibration error now, and what one recalibration leaves of it: rounds one can verify.
     two_phase
@@ -47,7 +51,7 @@ class Theory:
     transfer: float | None = None
     correlation: float | None = None
     perturbed_error: float | None = None
-    published: tuple[float, ...] = ()
+    published: tuple[PublishedScore, ...] = ()
     rounds: tuple[float, ...] = ()
     two_phase: bool = False
 
@@ -102,17 +106,9 @@ def _floors(theory: Theory, goal: Goal) -> Iterator[tuple[str, object]]:
         floors = _both(general_floor, noise=noise, labels=count, lipschitz=goal.lipschitz)
         yield "robustness_floor", floors
     if theory.published:
-        if len(theory.published) < 2:
-            raise InputError(f"published takes two accuracies or more, got {theory.published[0]}")
-        number = int(_need(goal.labels, "labels", "published"))
-        pairs = [
-            {"a": a, "b": b, **published_difference(a, b, labels=number)}
-            for a, b in combinations(theory.published, 2)
-        ]
-        if len(pairs) > 1:
-            yield "published_pairs", pairs
-        else:
-            yield "published", published_difference(*theory.published, labels=number)
+        pairs = published_pairs(theory.published)
+        one = len(pairs) == 1
+        yield ("published", pairs[0]) if one else ("published_pairs", pairs)
 
 
 def _audits(theory: Theory, goal: Goal, error_rate: float | None) -> Iterator[tuple[str, object]]:

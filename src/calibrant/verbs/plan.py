@@ -26,7 +26,7 @@ from calibrant.findings.documents.entries import DataWarning
 from calibrant.findings.documents.fields import typed
 from calibrant.labels import Goal, plan_document
 from calibrant.labels.labelling.claim_plan import claim_entries, parse_claim
-from calibrant.labels.subjects import subject_rankings
+from calibrant.labels.published import PublishedScore, published_scores
 from calibrant.labels.theory import Theory, theory_document
 from calibrant.report.typed import PlanResult
 from calibrant.verbs import plan_table
@@ -57,7 +57,7 @@ def plan(
     per: Annotated[str, Option(metavar="UNIT")] = "month",
     start: Annotated[dt.date | str | None, Option(metavar="DATE", kind="date")] = None,
     rank: Annotated[str | None, Option(metavar="METRIC")] = None,
-    published: Annotated[Sequence[float], Option(metavar="A,B,..", kind="numbers")] = (),
+    published: Annotated[Any, Option(metavar="A,B,..|TABLE")] = (),
     growth: Annotated[float | None, opt.advanced(metavar="X")] = None,
     size: Annotated[float | None, opt.advanced(metavar="N")] = None,
     decay: Annotated[float | None, opt.advanced(metavar="X")] = None,
@@ -130,9 +130,10 @@ def plan(
     rank
         Leaderboard with ties: accuracy, brier or ece.
     published
-        Published accuracies: can they differ?
+        Published accuracies, or a table of them: can they differ?
 
-        Accuracies on `labels` questions; with more than two every pair is told.
+        Accuracies on `labels` questions, or a table with the columns model, accuracy, benchmark
+        and questions; with more than two every pair on one benchmark is told.
     growth
         Error rate falls as size^-X: up to which size?
     size
@@ -175,15 +176,19 @@ def plan(
         of_table = {"rank": rank, "claim": claim, "stages": stages if from_table else None}
         _refuse_without_table({**of_table, **columns})
     threshold = None if claim is None else parse_claim(claim)
+    scored = tuple(published_scores(published, labels))
+    labels = max((score.labels for score in scored), default=None) if labels is None else labels
     _refuse_tiny(precision=precision, error_rate=error_rate, drift=drift)
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with error_source(source):
         pool, labelled = plan_table.pool_and_labels(scores, columns, by=by, ranked=rank is not None)
-        measured = plan_table.measured_blocks(labelled, seed, lipschitz_rule)
+        graded = plan_table.graded_blocks(labelled)
+        blocks = [] if graded is None else graded.blocks
+        measured = plan_table.measured_blocks(blocks, seed, lipschitz_rule)
         pipeline = (
             plan_table.measured_pipeline(measured) if from_table else {"stages": _stages(stages)}
         )
-    rate, steepness = _rates(measured, pool, published)
+    rate, steepness = _rates(measured, pool, scored)
     error_rate = rate if error_rate is None else error_rate
     lipschitz = steepness if lipschitz is None else lipschitz
     if error_rate is None and preset is None:
@@ -209,7 +214,7 @@ def plan(
     )
     theory = Theory(
         growth, size, decay, label_rate, transfer, correlation, perturbed_error,
-        tuple(published), tuple(rounds), two_phase,
+        scored, tuple(rounds), two_phase,
     )  # fmt: skip
     asked = {
         "lipschitz_rule": lipschitz_rule,
@@ -227,14 +232,10 @@ def plan(
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
     document["data"] = {"warnings": list(_warnings(pool, labelled, measured, goal))}
-    document["leaderboard"] = document["subjects"] = None
+    if graded is not None:
+        graded.tell(document)
     with error_source(source):
-        if labelled is not None and rank:
-            ranked, never_right = plan_table.rankable(labelled)
-            document["data"]["warnings"][:0] = never_right
-            document["leaderboard"] = plan_table.ranked_models(ranked, rank, seed)
-            if by:
-                document["subjects"] = subject_rankings(ranked.frame, by[0], seed=seed)
+        document |= plan_table.rankings(labelled, rank, by, seed, document["data"]["warnings"])
         # Labels of the pool show something where a claim or a number of labels is named.
         document["plans"] = []
         if pool is not None and (threshold is not None or labels is not None):
@@ -266,7 +267,7 @@ def _worst(measured: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _rates(
-    measured: list[dict[str, Any]], pool: Scores | None, published: Sequence[float]
+    measured: list[dict[str, Any]], pool: Scores | None, published: Sequence[PublishedScore]
 ) -> tuple[float | None, float | None]:
     """Return the error rate and the steepness that are taken where nobody gives them."""
     if measured:
@@ -276,7 +277,8 @@ def _rates(
     if pool is not None:
         # Without outcomes the model's own word is the only guess at its error rate.
         return 1.0 - float(np.mean(pool.frame["confidence"].to_numpy())), None
-    return (1.0 - sum(published) / len(published) if published else None), None
+    right = [score.accuracy for score in published]
+    return (1.0 - sum(right) / len(right) if right else None), None
 
 
 def _refuse_tiny(**shares: float | None) -> None:

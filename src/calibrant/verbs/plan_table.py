@@ -28,7 +28,9 @@ from calibrant.labels import leaderboard, self_evaluation, temperature_error
 from calibrant.labels.formulas import pipeline_lipschitz
 from calibrant.labels.open_labels import OpenLabels
 from calibrant.labels.published import enough_bins
-from calibrant.labels.published_steepness import with_published_steepness
+from calibrant.labels.steepness import with_published_steepness
+from calibrant.labels.subjects import subject_rankings
+from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import open_input
 
 # Bins of the ECE that the verification block speaks of.
@@ -60,20 +62,23 @@ def _opened(source: Any, asked: ReadingOptions, by: Sequence[str]) -> Scores:
     return load_scores(source, labels="optional", by=by, **asdict(asked))
 
 
+def graded_blocks(table: Scores | None) -> DependentBlocks | None:
+    """Return the graded rows of each model, searched for such as hang together."""
+    if table is None:
+        return None
+    graded = (block for block in table.blocks() if np.isfinite(block.correct).any())
+    return DependentBlocks.of_scores(table, [_graded(block, table.source) for block in graded])
+
+
 def measured_blocks(
-    table: Scores | None, seed: int, lipschitz_rule: str = "default"
+    graded: Sequence[ScoreBlock], seed: int, lipschitz_rule: str = "default"
 ) -> list[dict[str, Any]]:
-    """Return what is measured of each model; models without an outcome are left out.
+    """Return what is measured of each model.
 
     ``need`` is what the labels needed are proportional to: error rate times steepness.
     """
     blocks: list[dict[str, Any]] = []
-    if table is None:
-        return blocks
-    for block in table.blocks():
-        if not np.isfinite(block.correct).any():
-            continue
-        block = _graded(block, table.source)
+    for block in graded:
         verification = verification_block(
             block.confidence, block.correct, weights=block.weights, units=block.units, rng=seed
         )
@@ -187,6 +192,21 @@ def ungraded_rows(table: Scores | None) -> dict[str, int]:
     graded = 0 if table is None else int(table.frame["correct"].is_finite().sum())
     missing = 0 if table is None else table.frame.height - graded
     return {"correct_missing": missing} if graded and missing else {}
+
+
+def rankings(
+    table: Scores | None, metric: str | None, by: Sequence[str], seed: int, warnings: list[Any]
+) -> dict[str, Any]:
+    """Return the leaderboard and that of every subject; models without a rank are warned of."""
+    parts: dict[str, Any] = {"leaderboard": None, "subjects": None}
+    if table is None or metric is None:
+        return parts
+    ranked, never_right = rankable(table)
+    warnings[:0] = never_right
+    parts["leaderboard"] = ranked_models(ranked, metric, seed)
+    if by:
+        parts["subjects"] = subject_rankings(ranked.frame, by[0], seed=seed)
+    return parts
 
 
 def rankable(table: Scores) -> tuple[Scores, list[DataWarning]]:

@@ -18,7 +18,13 @@ _TEXTS = ("text", "question_text", "question", "prompt")
 _KEYS = ("model", "method")
 # A model shares at least so many of its questions with others where all were asked the same.
 _SAME_QUESTIONS = 0.5
-_ABOUT_MODELS = ("data.never_right", "data.always_right", "data.few_values")
+_ABOUT_MODELS = ("data.never_right", "data.always_right", "data.few_values", "data.unreadable")
+# What readers of answers write where they found none: no letter or digit, or one of these words.
+_MOST = 0.5
+_NOTHING_READ = (
+    r"(?i)^[^\p{L}\p{N}]*(?:n/?a|nan|null|none|no answer|unparse?able|unparsed|unreadable|invalid)?"
+    r"[^\p{L}\p{N}]*$"
+)
 
 Key: TypeAlias = tuple[str, str]
 
@@ -138,10 +144,42 @@ def _counted(kept: pl.DataFrame) -> dict[Key, _Counts]:
         "accuracy": pl.col("correct").mean(),
         "values": pl.col("confidence").n_unique(),
     }
-    if "answer" in kept.columns:
-        text = pl.col("answer").cast(pl.String).str.strip_chars()
-        counts["answers_empty"] = (text.is_null() | (text == "")).sum()
+    column = _answer_column(kept)
+    if column is not None:
+        nothing = _is_nothing(pl.col(column)) & (pl.col("correct") == 0)
+        # 'None' may be the right answer to some question.
+        right = kept.filter(_is_nothing(pl.col(column)) & (pl.col("correct") > 0))[column].unique()
+        if right.len():
+            nothing &= ~pl.col(column).is_in(right.implode(), nulls_equal=True)
+        counts["answers_empty"] = nothing.sum()
     return _by_key(kept, **counts)
+
+
+def _is_nothing(text: pl.Expr) -> pl.Expr:
+    """Return whether no answer was read: nothing, a sign, or a word that says so."""
+    return text.cast(pl.String).fill_null("").str.contains(_NOTHING_READ)
+
+
+def _answer_column(kept: pl.DataFrame) -> str | None:
+    """Return the column of what was read as the answer.
+
+    Where none is named, one tells it that holds a sign such as '?' in most rows of models that are
+    never right, and texts where others are right: a reader that found no answer graded them wrong.
+    """
+    if "answer" in kept.columns:
+        return "answer"
+    told = {*_KEYS, "question_id", *_TEXTS}
+    texts = [name for name in kept.columns if kept.schema[name] == pl.String and name not in told]
+    never = kept.filter((pl.col("correct").max() == 0).over(_KEYS)) if texts else kept.clear()
+    if not never.height:
+        return None
+    right = kept.filter(pl.col("correct") > 0)
+    for name in texts:
+        signs = (_is_nothing(pl.col(name)) & (pl.col(name).str.strip_chars() != "")).mean()
+        read = right.select((~_is_nothing(pl.col(name))).mean()).item() if right.height else 1.0
+        if read > _MOST and (never.select(signs).item() or 0) > _MOST:
+            return name
+    return None
 
 
 def _questions(graded: pl.DataFrame, kept_by: Mapping[Key, _Counts]) -> int:

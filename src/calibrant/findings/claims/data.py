@@ -37,11 +37,12 @@ def data_warnings(models: Sequence[Mapping[str, Any]]) -> list[DataWarning]:
     Examples
     --------
     >>> entry = {"model": "a", "method": "p", "n": 900, "accuracy": 0.0, "answers_empty": 900}
-    >>> [(found["id"], found["text"]) for found in data_warnings([entry])]
-    [('data.never_right', 'a is never right: all 900 of its answers are empty.')]
+    >>> found = data_warnings([entry])[0]
+    >>> found["id"], found["text"][:71]
+    ('data.unreadable', 'No answer could be read in 100 % of the rows of a, all graded as wrong.')
     """
     rows = convert(models, list[Coverage])
-    kinds = (_emptied, _one_sided, _missing, _few_values, _repeated)
+    kinds = (_emptied, _unreadable, _one_sided, _missing, _few_values, _repeated)
     return [warning for kind in kinds for warning in kind(rows)]
 
 
@@ -119,10 +120,30 @@ def _one_sided(models: Sequence[Coverage]) -> Iterable[DataWarning]:
             if ends[name] != {end}:
                 continue
             called = name if name != "model" else "The model"
-            why = f" ({count(first.n, 'answer')})"
             if first.answers_empty == first.n:
-                why = f": all {first.n:,} of its answers are empty"
+                continue  # said of what was read
+            why = f" ({count(first.n, 'answer')})"
             yield warning(word.replace(" ", "_"), f"{called} is {word}{why}.", models=[name])
+
+
+def _unreadable(models: Sequence[Coverage]) -> Iterable[DataWarning]:
+    """Yield one warning of models in whose rows no answer could be read, the worst first.
+
+    A row that nobody could read is graded wrong by most harnesses, and it is missing.
+    """
+    shares = {row.model: (row.answers_empty or 0) / row.n for row in models if row.n}
+    worst = sorted(shares, key=lambda name: -shares[name])
+    names = [name for name in worst if shares[name] >= _SOME_MISSING]
+    if not names or max(row.n for row in models) < LEAST_ONE_SIDED:
+        return
+    whom = "" if names[0] == "model" else f" of {names[0]}"
+    text = f"No answer could be read in {percent(shares[names[0]])} of the rows{whom}, "
+    text += "all graded as wrong. Such rows are missing, not wrong: leave their grade empty."
+    if others := len(names) - 1:
+        alike = sum(shares[name] == shares[names[0]] for name in names[1:])
+        same = f" ({alike} of them in as many rows)" if alike else ""
+        text += f" So it is with {count(others, 'other model')}{same}."
+    yield warning("unreadable", text, models=names)
 
 
 def _end(row: Coverage) -> float | None:

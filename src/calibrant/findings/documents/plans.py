@@ -106,8 +106,13 @@ class PublishedEntry(Part, frozen=True, kw_only=True):
 
     gap: EstimateEntry
     labels_needed: int | None
+    outcome: str = "undecided"
     a: float | None = None
     b: float | None = None
+    model_a: str | None = None
+    model_b: str | None = None
+    benchmark: str | None = None
+    labels: int | None = None
 
 
 class TemperatureEntry(Part, frozen=True, kw_only=True):

@@ -1,12 +1,13 @@
 """A plan and a leaderboard as text: what labels cost, step by step, and what they can show."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from calibrant.core.hints import Hint
-from calibrant.findings.claims.words import count, percent, points, points_range
+from calibrant.findings.claims.words import count, percent, points
 from calibrant.findings.documents import plans as entries
+from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import LeaderboardFields, PlanFields, typed
 from calibrant.report import cells
 from calibrant.report.answers import warnings_of
@@ -27,8 +28,11 @@ def blocks(document: PlanFields) -> Iterator[Block]:
     tables = theory_tables(theory) if theory else []
     # Whoever asks for more than labels and precision is answered first.
     first = theory is not None and is_asked(theory)
+    if theory is not None and (pairs := _published_pairs(theory)):
+        yield Paragraph(_told_apart(pairs), strong=True)
     yield from tables if first else ()
-    yield from _worst_case(document, strong=not plans)
+    asked = theory is not None and bool(_published_pairs(theory))
+    yield from _worst_case(document, strong=not plans and not asked)
     yield from () if first else tables
     if document.measured:
         yield _measured(document.measured)
@@ -227,7 +231,9 @@ def theory_tables(theory: entries.TheoryEntry) -> list[Table]:
     title = "What the numbers themselves say"
     note = "Correlations are between ranks of bins of confidence, tested by permutation."
     computed = Table(("asked", "answer"), tuple(_computed(theory)), title, note, labels=2)
-    return [table for table in (rates, computed) if table.rows]
+    pairs = _published_pairs(theory)
+    told = [_published(pairs)] if pairs else []
+    return [*told, *(table for table in (rates, computed) if table.rows)]
 
 
 def _rates(theory: entries.TheoryEntry) -> Iterator[Row]:
@@ -270,10 +276,6 @@ def _computed(theory: entries.TheoryEntry) -> Iterator[Row]:
         for name, steep in zip(pipeline.names, pipeline.steepness, strict=True):
             yield f"steepness of {name}", cells.estimate_cell(steep, digits=2)
         yield "the whole, at most by its stages", cells.number_cell(pipeline.bound, digits=2)
-    if theory.published:
-        yield from _published(theory.published)
-    for pair in theory.published_pairs or ():
-        yield from _published(pair, f"{pair.a:g} and {pair.b:g}: ")
     for tuned in theory.temperature or ():
         name = f"{tuned.model}: " if len(theory.temperature or ()) > 1 else ""
         yield f"{name}if a temperature is off", points(tuned.error)
@@ -287,12 +289,40 @@ def _computed(theory: entries.TheoryEntry) -> Iterator[Row]:
             yield f"{name}confidence against {what}", words
 
 
-def _published(pair: entries.PublishedEntry, name: str = "") -> Iterator[Row]:
-    gap = pair.gap
-    words = f"{100 * (gap.value or 0.0):+.1f} ({points_range(gap.low, gap.high)}) points"
-    yield f"{name}difference of the scores, 95 % interval", words
-    if pair.labels_needed is not None:
-        yield f"{name}questions to tell it from 0", cells.number_cell(pair.labels_needed)
+def _published_pairs(theory: entries.TheoryEntry) -> list[entries.PublishedEntry]:
+    return theory.published_pairs or ([theory.published] if theory.published else [])
+
+
+def _told_apart(pairs: Sequence[entries.PublishedEntry]) -> str:
+    shown = sum(pair.outcome == "shown" for pair in pairs)
+    if len(pairs) == 1:
+        return f"The two published scores {'differ' if shown else 'may be equal: undecided'}."
+    return f"{shown} of {len(pairs)} pairs of published scores are shown to differ."
+
+
+def _published(pairs: Sequence[entries.PublishedEntry]) -> Table:
+    """Return every pair of published scores: can they differ?"""
+    named = pairs[0].model_a is not None
+    several = len({pair.benchmark for pair in pairs}) > 1
+    columns: Columns = {
+        "first": lambda e: e.model_a if named else cells.number_cell(e.a, digits=3),
+        "second": lambda e: e.model_b if named else cells.number_cell(e.b, digits=3),
+        **({"benchmark": "benchmark"} if several else {}),
+        "points": lambda e: _points_gap(e.gap),
+        "": "outcome",
+        "questions to tell it from 0": lambda e: cells.number_cell(e.labels_needed),
+    }
+    note = (
+        "Answers taken as independent: models that fail on the same questions differ less by "
+        "chance. Differences in points, with 95 % intervals."
+    )
+    return table_of(pairs, columns, "Published scores", note=note, labels=2 + several, main=True)
+
+
+def _points_gap(gap: EstimateEntry) -> str:
+    assert gap.value is not None
+    assert gap.low is not None
+    return f"{100 * gap.value:+.1f} ± {100 * (gap.value - gap.low):.1f}"
 
 
 # -- leaderboard ------------------------------------------------------------------------------

@@ -75,9 +75,10 @@ def _sums(p: Floats, y: Floats, bins: int) -> tuple[Floats, Floats, Floats]:
     place = np.empty(p.size, np.intp)
     width_index(bins)(p, place, np.empty(p.size))
     place = np.minimum(place, bins - 1)
-    weights = (None, y, p)
-    count, hits, said = (np.bincount(place, weights=w, minlength=bins) for w in weights)
-    return count.astype(np.float64), hits, said
+    weights: tuple[Floats | None, ...] = (None, y, p)
+    sums = (np.bincount(place, weights=w, minlength=bins).astype(np.float64) for w in weights)
+    count, hits, said = sums
+    return count, hits, said
 
 
 def with_published_steepness(
