@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-from calibrant.cli.catalog import VERBS
-
 # Packages and modules that the audit of a plain table of confidences needs nothing of.
 UNUSED = (
     "calibrant.models",
@@ -78,16 +76,7 @@ def table(tmp_path):
 def test_an_audit_of_a_plain_table_loads_what_it_needs(table):
     found = loaded("audit", table)
     assert {"calibrant.metrics.blocks.row_block", "polars"} <= found
-    # A quarter of a second that a small table does without.
-    assert "scipy.special" not in found
     assert sorted(found.intersection(UNUSED)) == []
-
-
-def test_numbers_that_differ_load_no_masked_arrays(tmp_path):
-    path = tmp_path / "scores.csv"
-    rows = [f"{i},{(i * 377 % 1000) / 1000},{int(i * 61 % 100 < 50)}" for i in range(600)]
-    path.write_text("\n".join(["question_id,confidence,correct", *rows]))
-    assert "numpy.ma" not in loaded("audit", path)
 
 
 def test_a_table_with_methods_does_not_load_them(table, tmp_path):
@@ -95,26 +84,6 @@ def test_a_table_with_methods_does_not_load_them(table, tmp_path):
     head, *rows = table.read_text().split()
     named.write_text("\n".join([f"{head},method", *(f"{row},verb" for row in rows)]))
     assert "calibrant.answers.confidence" not in loaded("audit", named)
-
-
-HELP = """
-import sys
-from calibrant.cli.catalog import VERBS
-from calibrant.cli.main import app
-for words in VERBS:
-    app.main([*words.split(), "input", "-h"], prog_name="calibrant", standalone_mode=False)
-print("\\n".join(sys.modules), file=sys.stderr)
-"""
-
-
-def test_help_of_every_verb_loads_neither_the_verb_nor_a_library():
-    done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
-    assert done.stdout.count("Usage: calibrant ") == len(VERBS)
-    found = set(done.stderr.split())
-    libraries = ("aiohttp", "jinja2", "msgspec", "numpy", "orjson", "polars", "rich", "scipy")
-    assert sorted(found.intersection(libraries)) == []
-    parts = {name.split(".")[1] for name in found if name.startswith("calibrant.")}
-    assert parts == {"cli", "core"}
 
 
 def test_no_verb_loads_what_takes_seconds_before_it_works():

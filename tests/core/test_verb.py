@@ -147,14 +147,16 @@ def test_a_reader_who_has_had_enough_is_no_failure():
     assert done.stdout.splitlines()[-1] in ("0", "141")
 
 
-def test_short_help_is_the_long_one():
-    short, long = (CliRunner().invoke(app, ["audit", flag]).output for flag in ("-h", "--help"))
-    assert short == long
+def test_help_has_its_groups_in_order_and_ends_with_an_example():
+    flags = ("-h", "--help", "--help-all")
+    short, named, every = (CliRunner().invoke(app, ["audit", flag]).output for flag in flags)
+    assert short == named
     positions = [
-        short.index(name) for name in ("Input:", "What to compute:", "Output:", "Advanced:")
+        every.index(name) for name in ("Input:", "What to compute:", "Output:", "Advanced:")
     ]
     assert positions == sorted(positions)
-    assert "Example:\n  calibrant audit" in short
+    for text in (short, every):
+        assert "Example:\n  calibrant audit" in text
 
 
 class Shared(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""Other processes: parts in order, nothing lost with one of them, and none that stays behind."""
+"""Another process: what it gives comes back, nothing is lost with it, and none stays behind."""
 
 import os
 import signal
@@ -9,47 +9,41 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.data.streams.engines import ProcessEngine
+from calibrant.data.streams.engines import Helper, NotDoneError
 
 WHO = "__import__('os').getpid()"
 
 
-def found(*parts):
-    """What two processes find when each part is an expression."""
-    return list(ProcessEngine(processes=2).map(eval, parts))
+@pytest.fixture
+def helper():
+    other = Helper(eval)
+    yield other
+    other.end()
 
 
-def test_parts_run_elsewhere_and_come_in_order():
-    slow = f"(__import__('time').sleep(0.3), 0, {WHO})[1:]"
-    came = found(slow, *(f"({number}, {WHO})" for number in range(1, 8)))
-    assert [number for number, _ in came] == list(range(8))
-    assert os.getpid() not in {process for _, process in came}
+def test_parts_run_elsewhere_one_after_the_other(helper):
+    answers = [helper.ask(f"({number}, {WHO})") for number in range(8)]
+    assert [number for number, _ in answers] == list(range(8))
+    assert {process for _, process in answers}.isdisjoint({os.getpid()})
 
 
-def test_an_error_is_the_one_of_its_part_and_stops_there():
-    results = ProcessEngine(processes=2).map(eval, ["1", "2", "1 / 0", "4"])
-    assert [next(results), next(results)] == [1, 2]
-    with pytest.raises(ZeroDivisionError):
-        next(results)
+def test_an_error_of_a_part_leaves_the_process_for_the_next_one(helper):
+    with pytest.raises(NotDoneError):
+        helper.ask("1 / 0")
+    with pytest.raises(NotDoneError):
+        Helper(eval).ask(lambda: "cannot be sent")
 
 
-def test_what_cannot_be_sent_is_worked_on_here():
-    here = list(ProcessEngine(processes=2).map(lambda item: (item, os.getpid()), range(4)))
-    assert here == [(item, os.getpid()) for item in range(4)]
-
-
-def test_where_none_can_be_started_all_is_worked_on_here(monkeypatch):
+def test_a_process_that_dies_or_cannot_start_is_not_done(helper, monkeypatch):
+    with pytest.raises(NotDoneError):
+        helper.ask("__import__('os')._exit(9)")
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    assert found(WHO, WHO) == [os.getpid()] * 2
+    with pytest.raises(NotDoneError):
+        Helper(eval).ask("1")
 
 
-def test_a_process_that_dies_takes_no_part_with_it():
-    dies = f"__import__('os')._exit(9) if {WHO} != {os.getpid()} else 'kept'"
-    assert found("0", dies, "2", "3", "4") == [0, "kept", 2, 3, 4]
-
-
-def test_what_a_library_prints_does_not_get_between(capfd):
-    assert found("print('noise') or 3", "4") == [3, 4]
+def test_what_a_library_prints_does_not_get_between(helper, capfd):
+    assert helper.ask("print('noise') or 3") == 3
     assert capfd.readouterr().out == ""
 
 
@@ -57,8 +51,8 @@ def test_a_file_beside_the_data_is_not_taken_for_a_module(tmp_path):
     (tmp_path / "json.py").write_text("open('taken', 'w')")
     (tmp_path / "calibrant.py").write_text("open('taken', 'w')")
     code = (
-        "from calibrant.data.streams.engines import ProcessEngine\n"
-        f"print(len(set(ProcessEngine(processes=2).map(eval, [{WHO!r}] * 9)) - {{{WHO}}}))\n"
+        "from calibrant.data.streams.engines import Helper\n"
+        f"print(int(Helper(eval).ask({WHO!r}) != {WHO}))\n"
     )
     script = tmp_path / "elsewhere" / "script.py"
     script.parent.mkdir()
@@ -75,9 +69,10 @@ def test_a_file_beside_the_data_is_not_taken_for_a_module(tmp_path):
 def test_none_stays_behind_when_the_caller_is_ended(tmp_path, end):
     script, part = tmp_path / "script.py", f"(__import__('time').sleep(0.5), {WHO})[1]"
     script.write_text(
-        "from calibrant.data.streams.engines import ProcessEngine\n"
-        f"for number in ProcessEngine(processes=2).map(eval, [{part!r}] * 200):\n"
-        "    print(number, flush=True)\n"
+        "from calibrant.data.streams.engines import Helper\n"
+        "helper = Helper(eval)\n"
+        "for _ in range(200):\n"
+        f"    print(helper.ask({part!r}), flush=True)\n"
     )
     caller = subprocess.Popen(
         [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -1,17 +1,12 @@
 """Thousands of models with a few rows each are worked on together, and none notices."""
 
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
 import polars as pl
-import pytest
 
 import calibrant as cal
-from calibrant.data.streams import engines
 from calibrant.metrics.stats.common_draws import FEW_ROWS
-from calibrant.verbs import audit_document
 
 MODELS = 300
 # What an entry says about its own rows; corrections and claims look at all models.
@@ -52,50 +47,6 @@ def test_models_audited_together_are_what_each_is_alone():
         for name in OWN:
             assert entry.get(name) == alone.get(name), (entry["model"], name)
     assert set(seen) == set(range(1, FEW_ROWS + 4))
-
-
-@pytest.mark.parametrize("size", [1, 7])
-def test_how_many_are_held_at_a_time_changes_nothing(monkeypatch, size):
-    rows = table(40, seed=1)
-    whole = cal.audit(rows, resamples=40)
-    monkeypatch.setattr(audit_document, "_HELD", size)
-    assert cal.audit(rows, resamples=40) == whole
-
-
-def test_other_processes_change_nothing(monkeypatch):
-    rows = table(40, seed=3)
-    whole = cal.audit(rows, resamples=40)
-    monkeypatch.setattr(audit_document, "_HELD", 5)
-    monkeypatch.setattr(audit_document, "_MANY", 2)
-    monkeypatch.setattr(engines, "usable_cores", lambda: 2)
-    ask, came = engines.Helper.ask, []
-
-    def counted(self, part):
-        value = ask(self, part)
-        came.append(len(value))
-        return value
-
-    monkeypatch.setattr(engines.Helper, "ask", counted)
-    assert cal.audit(rows, resamples=40) == whole
-    assert sum(came) > 30
-
-
-def test_a_script_needs_no_guard_for_other_processes(tmp_path):
-    rows = table(40, seed=3)
-    rows.write_csv(tmp_path / "rows.csv")
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import calibrant as cal\n"
-        "from calibrant.data.streams import engines\n"
-        "from calibrant.verbs import audit_document\n"
-        "audit_document._HELD, audit_document._MANY = 5, 2\n"
-        "engines.usable_cores = lambda: 2\n"
-        "print(len(cal.audit('rows.csv', resamples=40)['results']))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "40\n", "")
 
 
 def test_repeats_and_weights_are_worked_on_beside_plain_rows():

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
+from scipy.special import xlogy
 
 from calibrant.core.arrays import Array, MaybeArray
 from calibrant.metrics.binned import placement, products
 from calibrant.metrics.inputs import Checked, check, is_graded, undefined
 from calibrant.metrics.stats import binning, ranking
 from calibrant.metrics.stats.binning import PIECE
-from calibrant.metrics.stats.few_numbers import xlogy
 
 
 def _mean_of(data: Checked, rows_of: Any) -> float:

@@ -6,7 +6,6 @@ import warnings
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -36,8 +35,7 @@ from calibrant.findings.claims.next_step import step_of_audit
 from calibrant.findings.claims.significance import adjust_p_values, classic_test
 from calibrant.findings.documents.audits import AuditBlock, Coverage, SemanticEntry
 from calibrant.findings.verification.block import verifications_of
-from calibrant.metrics.blocks.precompute_small import work_ahead
-from calibrant.metrics.stats.common_draws import Stream, batches
+from calibrant.metrics.stats.common_draws import Stream
 from calibrant.report.typed import AuditResult
 from calibrant.verbs.dependent_rows import AuditedBlock, add_of_these
 
@@ -47,13 +45,9 @@ if TYPE_CHECKING:
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
 _KEYS = ("model", "method", "group")
-# Blocks of few rows that are worked on together.
-_HELD = 256
 _NO_PROBABILITY = (
     "This score ranks answers but is no probability: recalibrate it before auditing it."
 )
-# So many times as many of them take longer than other processes need to start.
-_MANY = 4
 
 
 def audit_document(source: AuditSource, options: AuditOptions, margin: float) -> AuditResult:
@@ -140,7 +134,7 @@ def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[
         # Loaded here: only the blocks of a streamed table are worked on side by side.
         from calibrant.data.streams.engines import LocalEngine
 
-        return list(LocalEngine().map(lambda block: work.entries([block])[0], source.blocks()))
+        return list(LocalEngine().map(work.finished, source.blocks()))
 
 
 @contextmanager
@@ -159,43 +153,18 @@ class _Work(NamedTuple):
     margin: float
 
     def in_turn(self, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, object]]:
-        """Yield the entries of a table in memory; blocks of few rows are worked on together."""
-        for few, run in groupby(blocks, lambda block: block.few):
-            if not few:
-                # Of blocks with many rows one is in memory at a time.
-                for block in run:
-                    yield from self.entries([block])
-                continue
-            parts = list(batches(list(run), _HELD))
-            if len(parts) < _MANY:
-                yield from chain.from_iterable(map(self.entries, parts))
-                continue
-            # Loaded here: hardly an audit holds so many models.
-            from calibrant.data.streams.engines import ProcessEngine
+        """Yield the entries of a table in memory, one block at a time."""
+        for block in blocks:
+            yield self.finished(block)
 
-            yield from chain.from_iterable(ProcessEngine().map(self.elsewhere, parts))
-
-    def elsewhere(self, sources: Sequence[SourceBlock]) -> list[dict[str, object]]:
-        """Return the entries of some blocks in another process."""
-        with _quiet_and_steady():
-            return self.entries(sources)
-
-    def entries(self, sources: Sequence[SourceBlock]) -> list[dict[str, object]]:
-        """Return the entries of some blocks; those of few rows are worked on together."""
-        streams = [one.stream(self.options.seed) for one in sources]
-        pairs = zip(sources, streams, strict=True)
-        audited = [AuditedBlock.of_source(one, stream) for one, stream in pairs]
-        blocks = [each.block for each in audited]
-        work_ahead(blocks, streams)
-        entries = [self.entry(*three) for three in zip(sources, audited, streams, strict=True)]
-        scored = [number for number, block in enumerate(blocks) if block.probability]
-        verified = verifications_of([blocks[k] for k in scored], [streams[k] for k in scored])
-        for number, verification in zip(scored, verified, strict=True):
-            entries[number]["verification"] = verification
-        return [
-            plain(entry | {"notes": _notes(each, one)})
-            for entry, each, one in zip(entries, audited, sources, strict=True)
-        ]
+    def finished(self, source: SourceBlock) -> dict[str, object]:
+        """Return the entry of a block, with what its labels can show at all and its notes."""
+        stream = source.stream(self.options.seed)
+        audited = AuditedBlock.of_source(source, stream)
+        entry = self.entry(source, audited, stream)
+        if audited.block.probability:
+            (entry["verification"],) = verifications_of([audited.block], [stream])
+        return plain(entry | {"notes": _notes(audited, source)})
 
     def entry(self, source: SourceBlock, audited: AuditedBlock, stream: Stream) -> dict[str, Any]:
         """Return the metrics and the evidence of one block."""

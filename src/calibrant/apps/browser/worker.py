@@ -23,7 +23,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
-        self._helper = Helper(_called, alone=True)
+        self._helper = Helper(_called)
 
     def start(self) -> None:
         """Start the process ahead of its first call: loading the libraries takes a while."""
@@ -44,7 +44,7 @@ class Worker:
     def stop(self) -> None:
         """End the process, and with it the call that it works on."""
         self._helper.end()
-        self._helper = Helper(_called, alone=True)
+        self._helper = Helper(_called)
 
 
 def _called(asked: tuple[str, Any, Mapping[str, object]]) -> tuple[bytes, str]:

@@ -6,13 +6,13 @@ from typing import Any, TypeAlias
 
 import polars as pl
 from msgspec import Struct, structs
+from scipy.special import ndtr
 
 from calibrant.data import Scores
 from calibrant.data.reading import Reading
 from calibrant.data.score_table import row_weights
 from calibrant.findings.claims import data
 from calibrant.findings.documents.entries import DataWarning
-from calibrant.metrics.stats.few_numbers import ndtr
 
 _TEXTS = ("text", "question_text", "question", "prompt")
 _KEYS = ("model", "method")

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from queue import SimpleQueue
 from threading import Lock
 from typing import IO, Any, Protocol, TypeVar
 
@@ -176,58 +175,6 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from calibrant.data.streams.engines import serve; serve()"
 )
-# Each has one core to itself.
-_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
-_ONE_THREAD = dict.fromkeys(_LIMITS, "1")
-# Each holds the libraries in memory, about 150 MB.
-_MOST = 8
-
-
-class ProcessEngine:
-    """Runs a function on every part in other processes, one per core, up to eight.
-
-    What a part gives must not depend on where it runs. Where no process can be started, where one
-    ends, and where a part fails, that part runs in this process: so an error has its own traceback.
-
-    Examples
-    --------
-    >>> list(ProcessEngine(processes=2).map(abs, [-1, 2, -3]))
-    [1, 2, 3]
-    """
-
-    def __init__(self, processes: int | None = None) -> None:
-        self.processes = processes or min(usable_cores(), _MOST)
-
-    def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-        """Yield function(item) for every item, in order."""
-        parts = list(items)
-        helpers = [Helper(function) for _ in range(min(self.processes, len(parts)))]
-        if len(helpers) < 2:
-            yield from map(function, parts)
-            return
-        free: SimpleQueue[Helper] = SimpleQueue()
-        for helper in helpers:
-            free.put(helper)
-
-        def asked(part: Item) -> Value:
-            helper = free.get()
-            try:
-                return helper.ask(part)  # type: ignore[no-any-return]
-            finally:
-                free.put(helper)
-
-        pool = ThreadPoolExecutor(len(helpers))
-        try:
-            for part, future in [(part, pool.submit(asked, part)) for part in parts]:
-                try:
-                    value = future.result()
-                except NotDoneError:
-                    value = function(part)
-                yield value
-        finally:
-            for helper in helpers:
-                helper.end()
-            pool.shutdown(cancel_futures=True)
 
 
 class NotDoneError(Exception):
@@ -241,12 +188,10 @@ class Helper:
     ----------
     function
         What it does with each part.
-    alone
-        Whether no other one works beside it: then it may use all cores, and its warnings are shown.
     """
 
-    def __init__(self, function: Callable[[Any], Any], *, alone: bool = False) -> None:
-        self._function, self._alone = function, alone
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
         self._process: subprocess.Popen[bytes] | None = None
         self._ended = False
         # A thread may be about to start the process while another one ends it.
@@ -276,8 +221,6 @@ class Helper:
                     [sys.executable, "-I", "-c", _START, json.dumps(sys.path)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    stderr=None if self._alone else subprocess.DEVNULL,
-                    env=None if self._alone else os.environ | _ONE_THREAD,
                 )
             assert self._process.stdin is not None
             _send(self._process.stdin, self._function)

@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from scipy.special import ndtri, stdtr, stdtrit
+
 from calibrant.core.estimate import Estimate, EstimateEntry
-from calibrant.metrics.stats.few_numbers import ndtri, stdtr, stdtrit
 
 # Two points for the calibration error of one model, five for the difference of two models.
 ERROR_MARGIN = 0.02

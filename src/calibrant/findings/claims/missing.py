@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from scipy.special import ndtr, ndtri
 
 from calibrant.core.estimate import Estimate
 from calibrant.findings.documents.audits import MissingEntry, View
 from calibrant.metrics.stats.cells import ValueSums
-from calibrant.metrics.stats.few_numbers import ndtr, ndtri
 
 # With fewer rows of an outcome their mean confidence says too little about the missing.
 _FEWEST = 5

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
+from scipy.special import logit, ndtr, ndtri, stdtr, stdtrit
 
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.findings.claims.claim import ALPHA
 from calibrant.findings.claims.margins import gap_within
 from calibrant.metrics.stats.clusters import FEWEST
-from calibrant.metrics.stats.few_numbers import logit, ndtr, ndtri, stdtr, stdtrit
 from calibrant.metrics.stats.multiplicity import holm
 from calibrant.metrics.stats.perfect_law import rank_p_value
 

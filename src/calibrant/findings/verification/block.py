@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.core.errors import InputError
@@ -21,7 +22,6 @@ from calibrant.metrics.inputs import check_weights
 from calibrant.metrics.stats import floors
 from calibrant.metrics.stats.bootstrap import quantiles
 from calibrant.metrics.stats.common_draws import CommonDraws, Stream, as_stream
-from calibrant.metrics.stats.few_numbers import ndtri
 
 if TYPE_CHECKING:
     from calibrant.metrics.blocks.cell_block import CellBlock

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.estimate import Estimate
@@ -14,7 +15,6 @@ from calibrant.findings.documents.entries import Part
 from calibrant.metrics.stats.binning import width_index
 from calibrant.metrics.stats.bootstrap import quantiles
 from calibrant.metrics.stats.common_draws import CommonDraws, Stream
-from calibrant.metrics.stats.few_numbers import ndtri
 from calibrant.metrics.stats.floors import (
     LIPSCHITZ_CAP,
     MINIMUM_PER_BIN,

@@ -30,6 +30,7 @@ from calibrant.metrics.stats.units import (
     MOST_SHARE,
     UnitInfluence,
     Units,
+    expected_error,
     unequal_ratio,
     unit_codes,
 )
@@ -261,14 +262,9 @@ class MetricBlock:
         """The interval of MCB, and what that of DSC needs."""
         return corp_intervals([self.corp_task], self.level)[0]
 
-    # The ends of the band around the curve, where it was made for several blocks together.
-    band: Floats | None = None
-
     def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
         """Return the curve by isotonic regression, with the band of perfect calibration."""
-        return curve_of_sums(
-            self.distinct, self.fitted, self.row_count, points, self.level, rng, band=self.band
-        )
+        return curve_of_sums(self.distinct, self.fitted, self.row_count, points, self.level, rng)
 
     @cached_property
     def unseen(self) -> float:
@@ -341,18 +337,13 @@ class MetricBlock:
         if self.shares is None or pulls.error == 0:
             return pulls
         spread = self.average(np.square(rows))
-        ratio = unequal_ratio(self.shares, pulls.error, spread, self.level, self.effective)
+        expected = expected_error(rows, self.units, self.data.weights, self.shares)
+        given = (self.shares, pulls.error, spread, self.level, self.effective)
+        ratio = unequal_ratio(*given, expected if self.units.codes is not None else None)
         return replace(pulls, pull=pulls.pull * ratio)
-
-    @cached_property
-    def ranking_ahead(self) -> dict[str, tuple[float, Floats]]:
-        """What `ranking_rows` finds, where it was made for several blocks together."""
-        return {}
 
     def ranking_rows(self, name: str) -> tuple[float, Floats]:
         """Return a ranking measure and the influence of every row on it."""
-        if name in self.ranking_ahead:
-            return self.ranking_ahead[name]
         if name == "e_aurc":
             (value, influence), (best, ranked, of_best) = self.risk, self.best_risk
             rows = influence.rows(self.ranked.group, self.data.correct)

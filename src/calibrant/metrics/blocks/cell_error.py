@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
+from scipy.special import betainc, ndtr, ndtri, stdtr, stdtrit
 
 from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.metrics.binned import ReliabilityBins
@@ -16,7 +17,6 @@ from calibrant.metrics.inputs import check
 from calibrant.metrics.stats import cell_bounds, perfect_law
 from calibrant.metrics.stats.cells import CellTable, ValueSums, cell_table, structure_z
 from calibrant.metrics.stats.clusters import ClusterSums
-from calibrant.metrics.stats.few_numbers import betainc, ndtr, ndtri, stdtr, stdtrit
 from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
 
 # What a calibrated model would show in the middle may be so many times the margin.

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import digamma
 
 from calibrant.metrics.stats.cell_sums import OFFSET_BITS
-from calibrant.metrics.stats.few_numbers import digamma
 
 if TYPE_CHECKING:
     from calibrant.metrics.blocks.cell_block import CellBlock

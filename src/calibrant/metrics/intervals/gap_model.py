@@ -9,13 +9,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
+from scipy.special import erf
 
 from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats, bin_statistics, bins_of, shrunk_variance
 from calibrant.metrics.inputs import Checked, check, check_choice
 from calibrant.metrics.stats import intervals
-from calibrant.metrics.stats.few_numbers import erf
 from calibrant.metrics.stats.inversion import Search, rooting, side_by_side
 from calibrant.metrics.stats.units import MOST_SHARE, UnitInfluence, Units, freedom
 

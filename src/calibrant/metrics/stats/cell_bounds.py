@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 from msgspec import Struct
+from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats
 from calibrant.metrics.stats.cells import CellTable
-from calibrant.metrics.stats.few_numbers import ndtr
 from calibrant.metrics.stats.inversion import root_between
 
 _ROOT = math.sqrt(2 / math.pi)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from scipy.special import stdtr
 
 from calibrant.core.arrays import Floats, Indices
-from calibrant.metrics.stats.few_numbers import stdtr
 
 # Fewer clusters say nothing about others like them.
 FEWEST = 6

@@ -18,9 +18,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct
+from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices
-from calibrant.metrics.stats.few_numbers import ndtri
 
 # What is left out of a law beyond its last value; rounding in the transforms is larger.
 NEGLIGIBLE = 1e-18

@@ -5,10 +5,10 @@ from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import expit, ndtri, stdtrit
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.estimate import Estimate
-from calibrant.metrics.stats.few_numbers import expit, ndtri, stdtrit
 
 # Steps of candidate areas, and how many of them a first look passes over.
 _CANDIDATES = 4000

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats
 from calibrant.metrics.stats.cells import CellTable, ValueSums
-from calibrant.metrics.stats.few_numbers import ndtr
 
 _STEPS = 60
 # Closer to 0 than this part of a standard error the saddlepoint loses its digits.

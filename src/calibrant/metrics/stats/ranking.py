@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from msgspec import Struct
+from scipy.special import digamma, xlogy
 
 from calibrant.core.arrays import Array, Floats, Indices, Mask
-from calibrant.metrics.stats.few_numbers import digamma, xlogy
 
 PIECE = 65_536
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from scipy.special import logit
 
 from calibrant.core import InputError
-from calibrant.core.arrays import Floats, Indices, MaybeArray
-from calibrant.metrics.stats.few_numbers import logit
+from calibrant.core.arrays import Array, Floats, Indices, MaybeArray
 from calibrant.metrics.stats.intervals import student_quantile
 
 
@@ -173,8 +173,49 @@ def freedom(shares: Floats) -> float:
     return max(trace**2 / (pairs + float(np.square(a) @ factor)), 1.0)
 
 
+def expected_error(rows: Floats, units: Units, weights: Array | None, shares: Floats) -> float:
+    """Return the error of a mean if every unit is as far from the others as all units are.
+
+    A few large units may be alike by luck; how far the many small ones lie apart, and how far the
+    rows within one, says what is to be expected of them.
+
+    Parameters
+    ----------
+    rows
+        Distance of each row from the mean.
+    units, weights, shares
+        Unit and weight of each row, and the share of each unit in the whole.
+
+    Examples
+    --------
+    >>> codes = np.repeat(np.arange(4), 25)
+    >>> rows = np.tile([0.5, -0.5], 50)
+    >>> alike, shares = np.repeat([0.5, -0.5, 0.5, -0.5], 25), np.full(4, 0.25)
+    >>> units = Units(codes, 4, 100)
+    >>> round(expected_error(rows, units, None, shares), 3)
+    0.051
+    >>> expected_error(alike, units, None, shares)
+    0.25
+    """
+    heavy = np.ones(rows.size) if weights is None else weights.astype(np.float64)
+    codes = np.arange(rows.size) if units.codes is None else units.codes
+    size = np.bincount(codes, minlength=units.count)
+    mean = np.bincount(codes, rows, units.count) / size
+    several = int(rows.size - units.count)
+    left = float(np.square(rows - mean[codes]).sum())
+    within = left / several if several else 0.0
+    between = max(float((np.square(mean) - within / size).mean()), 0.0)
+    single = float(np.square(heavy / heavy.sum()).sum())
+    return math.sqrt(between * float(shares @ shares) + within * single)
+
+
 def unequal_ratio(
-    shares: Floats, error: float, spread: float, level: float, effective: float
+    shares: Floats,
+    error: float,
+    spread: float,
+    level: float,
+    effective: float,
+    expected: float | None = None,
 ) -> float:
     """Return by what the error of a mean is multiplied where units are unequal.
 
@@ -191,6 +232,8 @@ def unequal_ratio(
         Variance of the rows.
     level, effective
         Level of the interval, and the units that it will be made for (Kish).
+    expected
+        Error that is to be expected of such units, see `expected_error`; by default the largest.
 
     Examples
     --------
@@ -200,7 +243,8 @@ def unequal_ratio(
     """
     degrees = freedom(shares)
     most = math.sqrt(spread * float(shares @ shares))
-    steadied = math.sqrt((degrees * error**2 + PRIOR * most**2) / (degrees + PRIOR))
+    prior = most if expected is None else min(expected, most)
+    steadied = math.sqrt((degrees * error**2 + PRIOR * prior**2) / (degrees + PRIOR))
     wider = student_quantile(level, degrees + 1) / student_quantile(level, effective)
     return min(steadied * wider, max(most, error)) / error
 
