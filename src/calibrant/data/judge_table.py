@@ -32,6 +32,7 @@ _SIDE = re.compile(
     r"^\W*(?:(?:model|assistant|response|answer|output|option|system|side)[\s_-]*)?"
     r"(a|b|1|2|left|right|first|second)\W*$"
 )
+_MARKS = re.compile(r"^\W+|\W+$")
 _FIRST_SIDE = ("a", "1", "left", "first")
 _TIES = ("tie", "0", "c", "both", "equal", "draw", "neither", "same", "none", "tie (bothbad)")
 _YES = ("yes", "y", "true", "pass", "passed", "correct", "right", "good", "acceptable", "1", "ok")
@@ -47,6 +48,29 @@ _NAMES = {
                "model_answer"),
 }  # fmt: skip
 _MOST_WORDS = 12
+# A rarer word is a slip of the judge, which is counted.
+_USUAL = 0.01
+
+
+_LIKELY = {
+    "judge": re.compile(r"judge|grader|rubric|model_graded|llm|gpt|claude|gemini|llama", re.I),
+    "human": re.compile(r"human|people|expert|annot|rater|crowd|person", re.I),
+}
+
+
+def likely_columns(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns that are called like a judge's, and like people's.
+
+    Examples
+    --------
+    >>> likely_columns(["item", "gpt4", "expert1", "expert2"])
+    {'judge': ['gpt4'], 'human': ['expert1', 'expert2']}
+    """
+    found: dict[str, list[str]] = {}
+    for role in ("human", "judge"):
+        known = {name for part in found.values() for name in part}
+        found[role] = [n for n in names if _LIKELY[role].search(n) and n not in known]
+    return {role: found[role] for role in _LIKELY}
 
 
 class JudgeColumns(Struct, frozen=True):
@@ -264,6 +288,14 @@ def _are_sides(cells: Iterable[pl.Series], columns: JudgeColumns) -> bool:
     return len(sides) >= 2 and words <= sides | ties
 
 
+def _is_yes_no(column: pl.Series) -> bool:
+    """Return whether nearly all cells hold one word for yes, or one for no: `ok` is no `good`."""
+    words, counts = column.drop_nulls().value_counts().get_columns()
+    usual = set(words.filter(counts >= _USUAL * counts.sum()))
+    few = max(len(usual & set(part)) for part in (_YES, _NO)) <= 1
+    return bool(usual) and usual <= {*_YES, *_NO} and few and usual != {"-1"}
+
+
 class _Cells:
     """Cells as numbers; what could not be read is counted, and a doubt ends in one command."""
 
@@ -283,7 +315,7 @@ class _Cells:
                 values.append(np.nan)
             elif word in (a, b) and a != b:
                 values.append(float(word == a))
-            elif word == tie or (side is None and word in _TIES):
+            elif word == tie or (side is None and {word, _MARKS.sub("", word)} & {*_TIES}):
                 values.append(0.5)
             else:
                 values.append(np.nan if side is None else float(side[1] in _FIRST_SIDE))
@@ -299,12 +331,11 @@ class _Cells:
         answers = dict.fromkeys(_NO, 0.0) | dict.fromkeys(_YES, 1.0)
         values, scales = {}, {}
         for name, column in cells.items():
-            words = set(column.drop_nulls().unique())
-            if order and words & set(order):
+            if order and set(column.drop_nulls().unique()) & set(order):
                 levels = {word: float(place) for place, word in enumerate(order, 1)}
                 values[name] = self._mapped(name, column, levels)
                 scales[name] = RatingScale(1.0, float(len(order)), order)
-            elif words <= answers.keys() and words - {"-1"}:
+            elif _is_yes_no(column):
                 values[name], scales[name] = self._mapped(name, column, answers), _YES_NO
             else:
                 values[name] = self._numbers(name, column)
@@ -362,7 +393,9 @@ class _Cells:
     def _ask_same(self, values: Mapping[str, Floats], scales: Mapping[str, RatingScale]) -> None:
         """Ask for the ends where judge and people seem to share a scale, and one never uses it."""
         columns = self.columns
-        if columns.scale and columns.human_scale:
+        if (columns.scale and columns.human_scale) or any(
+            np.isnan(part).all() for part in values.values()
+        ):
             return
         people = scales[columns.human[0]]
         tops = {name: float(np.nanmax(values[name])) for name in values}

@@ -18,11 +18,13 @@ from calibrant.data.judge_table import (
     JudgeColumns,
     JudgeTable,
     RatingScale,
+    likely_columns,
     read_judge_table,
 )
 from calibrant.data.mend.recalibration_map import save_maps
 from calibrant.data.sources.provenance import document_head, origin_of, recorded
-from calibrant.findings.claims.judge import joined_claims
+from calibrant.data.tables import read_table, source_name
+from calibrant.findings.claims.judge import joined_claims, size_words
 from calibrant.findings.documents.judges import JudgeEntry
 from calibrant.labels.judge_entry import JudgeView, judge_entry
 from calibrant.labels.labelling.designs import choose_batch
@@ -41,8 +43,8 @@ _CHOSEN = 0.001
 def judge(
     data: Annotated[Any, opt.inputs("Table with a judge's scores, and people's on some rows.")],
     *,
-    judge: Annotated[Sequence[str], opt.names(metavar="COL,..", group=INPUT, required=True)] = (),
-    human: Annotated[Sequence[str], opt.names(metavar="COL,..", group=INPUT, required=True)] = (),
+    judge: Annotated[Sequence[str], opt.names(metavar="COL,..", group=INPUT)] = (),
+    human: Annotated[Sequence[str], opt.names(metavar="COL,..", group=INPUT)] = (),
     scale: Annotated[str | None, Option(metavar="1-5", group=INPUT)] = None,
     human_scale: Annotated[str | None, Option(metavar="1-5", group=INPUT)] = None,
     order: Annotated[Sequence[str], opt.names(metavar="BAD,OK,GOOD", group=INPUT)] = (),
@@ -140,8 +142,7 @@ def judge(
     )
     settings = recorded(locals(), names)
     if not judge or not human:
-        rule = "a judge is measured beside people: name the columns of both"
-        raise InputError(rule, hint=Hint("use {judge} and {human}", judge="gpt4", human="expert"))
+        raise _unnamed(data, judge, human)
     if pairs and len(pairs) != 2:
         raise InputError(f"a pair has two sides, got {len(pairs)} columns")
     require_known(cost or {}, judge, "a cost is that of a judge, and there is none called {}")
@@ -184,9 +185,19 @@ def judge(
         },
         "results": entries,
         "claims": [claim.to_dict() for claim in joined_claims(entries, margin=margin)],
-        "next": _next(table, entries[0], data),
+        "next": _next(entries[0], data, settings),
     }
     return JudgeResult(document)
+
+
+def _unnamed(data: Any, judge: Sequence[str], human: Sequence[str]) -> InputError:
+    """Return what to type where the judge's column or people's is not named."""
+    names = read_table(data).columns
+    likely = likely_columns(names)
+    found = {"judge": list(judge) or likely["judge"], "human": list(human) or likely["human"]}
+    rule = f"which columns hold the judge's scores, and people's? There are {', '.join(names)}"
+    call = _again(data, {role: some or ["COLUMN"] for role, some in found.items()})
+    return InputError(rule, source=source_name(data), hint=Hint("name both:\n{call}", call=call))
 
 
 def _views(table: JudgeTable) -> list[JudgeView]:
@@ -219,9 +230,7 @@ def _checked(
             f"are others than those of the rest (p = {p:.0e})"
         )
         if existing != "random":
-            asked = {name: value for name, value in settings.items() if name != "margin" and value}
-            place = str(data) if isinstance(data, str | Path) else TABLE
-            call = Call("judge", place, **{**asked, "existing": "random"})
+            call = _again(data, {**settings, "existing": "random"})
             raise InputError(rule, hint=Hint("if they were drawn at random all the same:\n{call}",
                                              call=call))  # fmt: skip
         notes.append(f"{rule}; taken as random, as asked: people's mean may be off")
@@ -269,17 +278,20 @@ def _batch(table: JudgeTable, view: JudgeView, entry: JudgeEntry, seed: int) -> 
     return rows.select(ROW, *shown, *table.columns.human)
 
 
-def _next(table: JudgeTable, entry: JudgeEntry, data: Any) -> dict[str, str]:
-    """Return the next batch for people; else the page."""
-    needed, columns = entry.labels_needed, table.columns
+def _again(data: Any, settings: Mapping[str, Any], **more: Any) -> Call:
+    """Return this call with its own options, those left out that are as nobody set them."""
+    asked = {name: value for name, value in settings.items() if value and name != "margin"}
     place = str(data) if isinstance(data, str | Path) else TABLE
-    named = {"judge": list(columns.judge), "human": list(columns.human)}
-    if table.kind == "pairs" and not columns.swapped:
-        named["pairs"] = list(columns.pairs)
+    return Call("judge", place, **{**asked, **more})
+
+
+def _next(entry: JudgeEntry, data: Any, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the next batch for people; else the page."""
+    needed = entry.labels_needed
+    named = {k: v for k, v in settings.items() if k not in ("features", "by", "cost", "existing")}
     if needed is None or needed.labels <= entry.labels:
-        call = Call("judge", place, **named, html="judge.html")
-        return {"command": call.text(), "why": "See models, map and flips on a page"}
-    call = Call("judge", place, **named, batch="batch.csv")
-    more = needed.labels - entry.labels
-    why = f"{more:,} rows for people: their mean is then known to within {needed.precision:g}"
-    return {"command": call.text(), "why": why}
+        why = "See models, map and flips on a page"
+        return {"command": _again(data, named, html="judge.html").text(), "why": why}
+    more, within = needed.labels - entry.labels, size_words(entry, needed.precision)
+    why = f"{more:,} rows for people: their mean is then known to within {within}"
+    return {"command": _again(data, named, batch="batch.csv").text(), "why": why}

@@ -20,7 +20,7 @@ from calibrant.apps.browser.corrections import Corrections
 from calibrant.apps.browser.worker import Stopped, Worker
 from calibrant.core.document import load_document
 from calibrant.core.errors import CalibrantError, InputError
-from calibrant.core.hints import Call
+from calibrant.core.hints import Call, declared_options
 from calibrant.data.formats import is_study
 from calibrant.data.sources.rows import Rows
 from calibrant.data.tables import column_names, scan_table
@@ -178,7 +178,13 @@ class AppData:
 
     def make(self, call: Call) -> Result:
         """Return a result that was not made before: one that writes something."""
-        return self.worker.call(call.verb, self.data, {**self.table, **call.settings})
+        return self.worker.call(call.verb, self.data, self.settings(call))
+
+    def settings(self, call: Call) -> dict[str, object]:
+        """Return how the table is read, as far as the verb takes it, and what the call says."""
+        taken = declared_options(call.verb)
+        read = {name: value for name, value in self.table.items() if name in taken}
+        return {**read, **call.settings}
 
     def _work(self, job: Job, call: Call) -> None:
         try:

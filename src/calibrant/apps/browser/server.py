@@ -189,7 +189,7 @@ class AppServer(LocalServer):
         try:
             call = await asyncio.to_thread(call_of, tab, state, data)
         except InputError as error:
-            return _failed(tab, str(error), [], data)
+            return _failed(tab, str(error), tabs.form_of(tab, state), data)
         job = data.document(call)
         if not job.done:
             await asyncio.sleep(_SOON)
@@ -319,8 +319,11 @@ def _file(name: str, kind: str) -> Handler:
 
 def _document(tab: Tab, state: State, data: AppData, job: Job, call: Call) -> str:
     """Return a tab with its command; its lists are those of the document."""
-    shown = tabs.shown_of(tab, tabs.focused(state, data), job)
-    name = tab.name if tab.name in ("overview", "decide", "mend", "labels") else "document"
+    # Ratings have no confidence: nothing of them is in focus.
+    focused = state if tab.name == "judge" else tabs.focused(state, data)
+    shown = tabs.shown_of(tab, focused, job)
+    own = ("overview", "decide", "mend", "judge", "labels")
+    name = tab.name if tab.name in own else "document"
     if name == "overview":
         shown["columns"] = tabs.reading_of(data)
     if name == "labels":

@@ -14,6 +14,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.method_words import method_words
 from calibrant.core.verb import COMPUTE, Parameter, declaration
+from calibrant.data.judge_table import likely_columns
 from calibrant.data.reading.names import name_roles
 from calibrant.data.sources.rows import RowQuery
 from calibrant.findings.documents.audits import AuditBlock
@@ -28,12 +29,13 @@ from calibrant.report.charts.scales import percent, points
 from calibrant.report.page.parts import document_part, drawn, safe_json
 from calibrant.report.page.screen import first_screen
 from calibrant.report.result import Result
+from calibrant.report.tables.judge import surprises
 
 _LIMIT = 0.1
 _MOST_FEATURES = 6
 _MOST_LACKING = 0.2
 # Chosen by the picker or a chart, not typed into a form.
-_ALSO_ASKED = ("time", "baseline_rows")
+_ALSO_ASKED = ("time", "baseline_rows", "judge", "human", "pairs", "swapped", "order")
 _PICKED = ("models", "only_model", "only_method", "by", "save", "wrong")
 
 
@@ -53,6 +55,7 @@ TABS = (
     Tab("groups", "Groups", "groups", "Looking for groups"),
     Tab("decide", "Decide", "decide", "Looking for a threshold"),
     Tab("mend", "Meaning", "mend", "Learning what a confidence means"),
+    Tab("judge", "Judge", "judge", "Setting the judge beside people in"),
     Tab("questions", "Questions"),
     Tab("labels", "Labels", "label status", "Reading the labels"),
     Tab("watch", "Watch", "monitor", "Watching"),
@@ -98,6 +101,8 @@ def call_of(tab: Tab, state: State, data: AppData) -> Call:
         picked = _decide(state, data)
     elif tab.name == "mend":
         picked = _one(state, data)
+    elif tab.name == "judge":
+        picked = {name: found for name, found in likely_columns(data.columns()).items() if found}
     return Call(tab.verb, **{**picked, **state.settings(tab.verb, parameters(tab.verb))})
 
 
@@ -132,7 +137,7 @@ def _one(state: State, data: AppData) -> dict[str, object]:
 
 def command_of(call: Call, data: AppData) -> dict[str, str]:
     """Return the command and the Python call that make what a tab shows."""
-    settings = {**data.table, **call.settings}
+    settings = data.settings(call)
     source = repr(data.paths[0] if len(data.paths) == 1 else data.paths)
     shell = Call(call.verb, *data.paths, **settings).shell()
     return {"shell": shell, "python": Call(call.verb, source, **settings).python()}
@@ -164,6 +169,8 @@ def shown_of(tab: Tab, state: State, job: Job) -> dict[str, object]:
         shown |= _decision(document)
     if tab.name == "mend":
         shown["entry"] = document["results"][0]
+    if tab.name == "judge":
+        shown["rated"] = list(surprises(typed(document).results))
     return shown
 
 

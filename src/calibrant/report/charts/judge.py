@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from calibrant.findings.claims.judge import in_units
 from calibrant.findings.documents.fields import JudgeFields
 from calibrant.findings.documents.judges import JudgedModel, JudgeEntry, ScoreMeaning
 from calibrant.report.charts.chart import (
@@ -18,7 +19,6 @@ from calibrant.report.charts.chart import (
     Names,
     ReferenceLine,
 )
-from calibrant.report.charts.scales import percent
 
 _MOST_ROWS = 30
 _LEGEND: Legend = [("first", "dot", "people"), ("second", "diamond", "judge")]
@@ -36,8 +36,8 @@ def charts(document: JudgeFields) -> Iterator[Chart]:
                 first = False
 
 
-def _words(entry: JudgeEntry, value: float) -> str:
-    return percent(value) if entry.scale.kind != "ratings" else f"{value:.3g}"
+def _tick(entry: JudgeEntry, value: float) -> str:
+    return in_units(entry, value) if entry.scale.kind != "ratings" else f"{value:g}"
 
 
 def _models(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
@@ -60,7 +60,7 @@ def _models(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
         "Dot: the mean that people would give all rows, with its 95 % interval. "
         + ("Diamond: what the judge says." if same else ""),
         Axis("people's mean" if entry.scale.kind != "pairs" else "share of pairs won",
-             lambda value: _words(entry, value), low=low, high=high),
+             lambda value: _tick(entry, value), low=low, high=high),
         Names([model.name for model in shown], left_out=len(known) - len(shown)),
         marks,
         legend=_LEGEND[: 1 + same],
@@ -69,13 +69,13 @@ def _models(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
 
 def _model_item(entry: JudgeEntry, model: JudgedModel, *, same: bool) -> Item:
     value, low, high = model.combined.ends
-    said = f"people {_words(entry, value)} ({_words(entry, low)} to {_words(entry, high)})"
-    tip = f"{model.name}: {said}, judge {_words(entry, model.judge_only)}, {model.labels:,} rated"
+    said = f"people {in_units(entry, value)} ({in_units(entry, low)} to {in_units(entry, high)})"
+    tip = f"{model.name}: {said}, judge {in_units(entry, model.judge_only)}, {model.labels:,} rated"
     dots = [Dot(value, low=low, high=high, tip=tip)]
     if same:
         dots.append(Dot(model.judge_only, tone="second", shape="diamond", tip=tip))
     return Item(
-        model.name, dots=dots, words=_words(entry, value), tip=tip, key=f"model:{model.name}"
+        model.name, dots=dots, words=in_units(entry, value), tip=tip, key=f"model:{model.name}"
     )
 
 
@@ -98,7 +98,7 @@ def _map(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
         "Line: people's mean behind a score, with its 95 % interval. Dots: the ratings nearest to "
         "that score, larger where there are more. Dashed: the judge rates as people do.",
         Axis("the judge says", lambda value: f"{value:.3g}", low=start, high=end),
-        Axis("people's mean", lambda value: _words(entry, value), low=low, high=high),
+        Axis("people's mean", lambda value: _tick(entry, value), low=low, high=high),
         [
             Line([(start, low), (end, high)], "plain", look="dashed"),
             Band([(row.score, row.low, row.high) for row in rows], "first"),
@@ -109,8 +109,8 @@ def _map(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
 
 
 def _means(entry: JudgeEntry, row: ScoreMeaning) -> str:
-    words = " to ".join(_words(entry, end) for end in (row.low, row.high))
-    return f"{row.score:.3g} means {_words(entry, row.value)} ({words}), {row.labels:,} rated"
+    words = " to ".join(in_units(entry, end) for end in (row.low, row.high))
+    return f"{row.score:.3g} means {in_units(entry, row.value)} ({words}), {row.labels:,} rated"
 
 
 def _flips(entry: JudgeEntry, name: str, whose: str) -> Chart | None:

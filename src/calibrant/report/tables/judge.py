@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.claims.judge import judge_score, size_words
@@ -17,7 +18,16 @@ from calibrant.report.blocks import (
     cut_text,
     table_of,
 )
-from calibrant.report.cells import Cell, Number, Text, number_cell, p_cell, percent_cell, share_cell
+from calibrant.report.cells import (
+    Cell,
+    Number,
+    Text,
+    number_cell,
+    p_cell,
+    percent_cell,
+    share_cell,
+    written,
+)
 from calibrant.report.tables.remarks import rows_left_out
 
 _LETTERS = 60
@@ -181,6 +191,25 @@ def _pairs(entry: JudgeEntry, name: str) -> Table:
 def _lead(entry: JudgeEntry, pair: JudgedPair, *, pairs: bool) -> Number:
     ahead = pair.difference if (pair.difference.value or 0.0) >= 0 else pair.difference.turned()
     return _strength(ahead) if pairs else rating(entry, ahead, sign=True)
+
+
+class Surprise(NamedTuple):
+    """A rating that surprises: one line, and all that is known of its row."""
+
+    words: str
+    facts: list[tuple[str, str]]
+
+
+def surprises(entries: list[JudgeEntry]) -> Iterator[Surprise]:
+    """Yield the ratings that surprise most, the text beside both verdicts."""
+    for entry in entries:
+        for one in entry.disagreements:
+            judge, people = judge_score(entry, one.judge), written(_verdict(entry, one.people))
+            expected = written(rating(entry, one.expected))
+            said = [("The judge says", judge), ("People say", people), ("Expected", expected)]
+            texts = [("Question", one.question), ("Model", one.model), ("Text", one.text)]
+            facts = [(name, text) for name, text in texts if text] + said
+            yield Surprise(f"{entry.judge} says {judge}, people {people} (row {one.row})", facts)
 
 
 def _surprises(entry: JudgeEntry, name: str) -> Table:
