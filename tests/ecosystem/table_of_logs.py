@@ -111,6 +111,8 @@ def _audited(path):
         blocks = cal.audit(path, resamples=20)["results"]
     except CalibrantError as error:
         return f"refused: {_line(error)}"
+    if "accuracy" in blocks[0]:
+        return "shares right alone: " + ", ".join(f"{b['model']} {b['n']}" for b in blocks[:3])
     return "audited: " + ", ".join(f"{block['method']} {block['n']}" for block in blocks)
 
 

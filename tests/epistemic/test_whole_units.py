@@ -54,7 +54,7 @@ def test_a_saved_policy_lets_whole_documents_pass(score, tmp_path):
     table, file = documents(), tmp_path / "p.json"
     found = cal.decide(table, unit="doc", score=score, max_error=0.15, save=file)
     (entry,) = found["results"]
-    assert entry["n"] == 600 and entry["unit"]["rows"] == 2400 and entry["certified"]
+    assert (entry["n"], entry["unit"]["rows"], entry["certified"]) == (600, 2400, True)
     assert entry["unit"]["rows_alone"] > entry["answered"]["value"]
     policy = cal.load_policy(file)
     units = table.group_by("doc", maintain_order=True).agg("confidence", pl.col("correct").min())
@@ -63,7 +63,7 @@ def test_a_saved_policy_lets_whole_documents_pass(score, tmp_path):
     assert 1 - units["correct"].to_numpy()[passed].mean() == pytest.approx(entry["error"]["value"])
     assert policy.decide_many(units).tolist() == passed.tolist()
     assert policy.check(units.drop("correct")).outcome == "as certified"
-    assert not policy.answers([0.999, None, 0.999]) and not policy.answers([])
+    assert not any(policy.answers(said) for said in ([0.999, None, 0.999], []))
 
 
 def test_a_wide_table_is_the_same_documents():
@@ -85,9 +85,9 @@ def test_what_is_left_of_a_document_is_no_document():
     (entry,) = cal.decide(table, unit="doc", max_error=0.15)["results"]
     lost = table.filter(pl.col("confidence").is_null())["doc"].n_unique()
     assert (entry["n"], entry["unit"]["left_out"]) == (600 - lost, lost)
+    first = pl.int_range(pl.len()) == 0
+    empty = documents().with_columns(doc=pl.when(first).then(pl.lit("")).otherwise("doc"))
     with pytest.raises(InputError, match="1 rows belong to no unit: doc is empty"):
-        first = pl.int_range(pl.len()) == 0
-        empty = documents().with_columns(doc=pl.when(first).then(pl.lit("")).otherwise("doc"))
         cal.decide(empty, unit="doc", max_error=0.15)
 
 
@@ -97,7 +97,8 @@ def test_runs_stop_where_a_step_is_unsure(tmp_path):
     policy = cal.load_policy(file)
     groups = table.group_by("run", maintain_order=True).agg("confidence", pl.first("correct"))
     stopped = np.array([policy.stops(said) for said in groups["confidence"].to_list()])
-    assert stopped.mean() == pytest.approx(entry["answered"]["value"]) and stopped.any()
+    assert stopped.mean() == pytest.approx(entry["answered"]["value"])
+    assert stopped.any()
     assert groups["correct"].to_numpy()[stopped].mean() <= 0.1
     assert 0 < entry["unit"]["steps_saved"] < 1
     with pytest.raises(InputError, match="says when a run stops"):
@@ -115,7 +116,8 @@ def test_claims_are_dropped_until_few_answers_keep_a_wrong_one(tmp_path):
     )
     assert kept.mean() == pytest.approx(entry["answered"]["value"])
     wrong = table.filter(pl.Series(kept) & (pl.col("correct") == 0))["doc"].n_unique()
-    assert wrong / 600 == pytest.approx(entry["error"]["value"]) and wrong / 600 <= 0.1
+    assert wrong / 600 == pytest.approx(entry["error"]["value"])
+    assert wrong / 600 <= 0.1
     assert policy.keeps([None, 1.0]) == [False, True]
 
 
@@ -123,7 +125,7 @@ def test_rows_of_a_cluster_count_as_fewer_labels():
     table = documents().with_columns(question_id=pl.int_range(pl.len()).cast(pl.String))
     alone = cal.decide(table, max_error=0.05)["results"][0]
     (entry,) = cal.decide(table, cluster="doc", max_error=0.05)["results"]
-    assert entry["together"]["column"] == "doc" and entry["together"]["clusters"] == 600
+    assert (entry["together"]["column"], entry["together"]["clusters"]) == ("doc", 600)
     assert 600 < entry["together"]["labels"] < 2400
     assert entry["threshold"] >= alone["threshold"]
     text = cal.decide(table, cluster="doc", max_error=0.05)["claims"][0]["text"]
@@ -133,7 +135,7 @@ def test_rows_of_a_cluster_count_as_fewer_labels():
 def test_rows_that_repeat_a_question_are_together():
     table = documents().rename({"doc": "question_id"}).drop("field")
     (entry,) = cal.decide(table, repeats=True, max_error=0.05)["results"]
-    assert entry["together"]["clusters"] == 600 and entry["together"]["column"] == "question"
+    assert (entry["together"]["column"], entry["together"]["clusters"]) == ("question", 600)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
-from calibrant.core.errors import InputError, error_source
+from calibrant.core.errors import InputError, NoConfidenceError, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.data.logs.json_text import ReadOptions
 from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
@@ -283,7 +283,7 @@ class OpenLog(Input):
         if tables.scores.height == 0:
             usual = "one reply per question, without token probabilities or a stated confidence"
             why = next((note for note in tables.notes if "placeholder" in note), usual)
-            raise InputError(
+            raise NoConfidenceError(
                 f"the log holds grades but no confidence: {why}",
                 source=tables.logs[0].source,
                 hint="run several epochs, ask for logprobs, or use calibrant's scorers; see the "

@@ -105,11 +105,12 @@ class QuestionError(InputError):
 
     Examples
     --------
-    >>> ways = [PossibleReading("p, ok: 3 rows", {"correct": "ok"})]
+    >>> ways = [PossibleReading(f"p, {name}: 3 rows", {"correct": name}) for name in ("ok", "y")]
     >>> error = QuestionError("Which?", readings=ways)
     >>> print(error)
     Which?
       1) p, ok: 3 rows
+      2) p, y: 3 rows
       -> for the first: correct="ok"
     >>> dict(error.readings[0].options)
     {'correct': 'ok'}
@@ -134,9 +135,12 @@ class QuestionError(InputError):
 
     def __str__(self) -> str:
         first, *rest = super().__str__().split("\n  -> ")
-        ways = [f"\n  {n}) {way.text}" for n, way in enumerate(self.readings, start=1)]
-        last = f"\n{self.command}" if self.command else "".join(f"\n  -> {x}" for x in rest)
-        return printable(first + "".join(ways) + last)
+        several = self.readings if len(self.readings) > 1 else ()
+        ways = [f"\n  {n}) {way.text}" for n, way in enumerate(several, start=1)]
+        # The command says it where one of several readings is chosen.
+        hints = [] if several and self.command else [f"\n  -> {hint}" for hint in rest]
+        last = f"\n{self.command}" if self.command else ""
+        return printable(first + "".join([*ways, *hints]) + last)
 
 
 class OutOfRangeError(InputError):
@@ -153,6 +157,15 @@ class StorageError(InputError):
 
 class UnavailableError(InputError):
     """A method's inputs are missing; nothing is computed from a substitute."""
+
+
+class NoConfidenceError(InputError):
+    """There are grades and no confidence: shares right can be told, and differences.
+
+    `graded` names the columns that may hold the outcome, where the input is a table.
+    """
+
+    graded: tuple[str, ...] = ()
 
 
 class ClaimFailed(CalibrantError):

@@ -81,6 +81,9 @@ def _amounts(document: Fields) -> list[str]:
     if isinstance(document, fields.AuditFields):
         pool = (document.reading or {}).get("drawn_from")
         return _audited(whole_entries(document.blocks), pool, data.get("questions"))
+    if isinstance(document, fields.AccuracyFields):
+        whole = [entry for entry in document.results if not entry.group]
+        return [count(sum(entry.n for entry in whole), "answer")]
     if isinstance(document, fields.CompareFields):
         return _compared(document)
     if isinstance(document, fields.DecideFields):

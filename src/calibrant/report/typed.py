@@ -8,6 +8,10 @@ class AuditResult(RowsBehind, fields.AuditFields, kind="audit"):
     """What `audit` returns."""
 
 
+class AccuracyResult(Result, fields.AccuracyFields, kind="accuracy"):
+    """What `audit` and `compare` return of graded answers without a confidence."""
+
+
 class CompareResult(RowsBehind, fields.CompareFields, kind="compare"):
     """What `compare` returns."""
 

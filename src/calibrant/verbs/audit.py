@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 from calibrant.core import shared_options as opt
+from calibrant.core.errors import NoConfidenceError
 from calibrant.core.verb import Option, verb
 from calibrant.data.sources.audit_options import AuditOptions
 from calibrant.data.sources.reading import ReadingOptions
 from calibrant.verbs.opening.choose_source import open_audit
 
 if TYPE_CHECKING:
-    from calibrant.report.typed import AuditResult
+    from calibrant.report.typed import AccuracyResult, AuditResult
 
 
 @verb(
@@ -41,11 +42,12 @@ def audit(
     metrics: Annotated[Sequence[str], Option(metavar="A,B,..", kind="names")] = (),
     graded: opt.Graded = False,
     unlimited_draws: Annotated[bool, Option()] = False,
+    label: Annotated[str, opt.advanced(choices=("split", "pool"))] = "split",
     engine: opt.Engine = None,
     wrong: opt.WrongRows = 0,
     seed: opt.Seed = 0,
     **table: Unpack[opt.RowOptions],
-) -> AuditResult:
+) -> AuditResult | AccuracyResult:
     """Audit confidences against outcomes.
 
     Parameters
@@ -98,6 +100,10 @@ def audit(
         Add a model-based estimate of Sem-ECE with unlimited draws.
 
         See `calibrant.metrics.semantic.unlimited_draws_ece`.
+    label
+        What Sem2 answers for: the meaning that each split selects, or the mode of all draws.
+
+        ``pool`` is what the authors' published code grades; see `calibrant.metrics.sem_ece`.
     engine
         Read the table in parts and never whole: ``local`` (threads), ``ray`` or
         ``ray://HOST:PORT``. By default a table of more than five million rows is streamed by
@@ -114,8 +120,9 @@ def audit(
 
     Returns
     -------
-    AuditResult
-        Document ``calibrant.audit/1``.
+    AuditResult or AccuracyResult
+        Document ``calibrant.audit/1``; where there are grades and no confidence
+        ``calibrant.accuracy/1``: shares right, and differences between models.
 
     Examples
     --------
@@ -140,6 +147,7 @@ def audit(
         bins=15 if bins is None else bins,
         meaning_bins=10 if bins is None else bins,
         unlimited_draws=unlimited_draws,
+        label=label,
         named_metrics=named_metrics,
         labels=labels,
         level=level,
@@ -157,7 +165,15 @@ def audit(
         columns = SampleColumns(samples, reference, table["question"], table["model"], outcomes)
         choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
         request = SampleRequest(columns, references, choice)
-    source = open_audit(data, correct, options, request)
+    try:
+        source = open_audit(data, correct, options, request)
+    except NoConfidenceError as error:
+        if weights or labels or recalibrate or metrics or correct is not outcomes:
+            raise
+        from calibrant.verbs.accuracy import accuracy_document
+
+        about = {**table, "correct": outcomes}
+        return accuracy_document(data, about, error, by=by, level=level)
     # Loaded here: the parts of a large table are read first, and reading needs none of it.
     from calibrant.verbs._document import with_rows
     from calibrant.verbs.audit_document import audit_document

@@ -7,12 +7,14 @@ from calibrant.comparison.parts import streamed_source
 from calibrant.comparison.pipeline import Options
 from calibrant.comparison.source import ComparisonRequest, table_source
 from calibrant.core import shared_options as opt
+from calibrant.core.errors import NoConfidenceError
 from calibrant.core.verb import ADVANCED, INPUT, Option, Supplied, verb
 from calibrant.data.sources.audit_options import table_settings
 from calibrant.data.sources.reading import ReadingOptions
 from calibrant.findings.claims.margins import COMPARISON_MARGIN
-from calibrant.report.typed import CompareResult
+from calibrant.report.typed import AccuracyResult, CompareResult
 from calibrant.verbs._document import with_rows
+from calibrant.verbs.accuracy import accuracy_document
 from calibrant.verbs.compare_document import compare_document
 from calibrant.verbs.opening.choose_source import is_large
 from calibrant.verbs.opening.open_input import open_input
@@ -46,7 +48,7 @@ def compare(
     seed: opt.Seed = 0,
     watch: Annotated[Callable[[str, int, int], None] | None, Supplied("steps")] = None,
     **table: Unpack[opt.TableOptions],
-) -> CompareResult:
+) -> CompareResult | AccuracyResult:
     """Say which model is better calibrated, and which is only more accurate.
 
     Parameters
@@ -92,9 +94,11 @@ def compare(
 
     Returns
     -------
-    CompareResult
-        Document ``calibrant.compare/1``. What cannot be compared stands in ``not_compared`` with
-        the reason: a model that is never right or never wrong (unless `models` names it), a method
+    CompareResult or AccuracyResult
+        Without a confidence document ``calibrant.accuracy/1``: paired differences of the shares
+        right. Else document ``calibrant.compare/1``. What cannot be compared stands in
+        ``not_compared`` with the reason: a model that is never right or never wrong (unless
+        `models` names it), a method
         or group (a score that is no probability); where nothing can be, the reason is raised.
 
     Examples
@@ -146,5 +150,10 @@ def compare(
     if opened is None:
         with streamed_source(data, wanted) as source:
             return with_rows(compare_document(source, options, watch), data, table)
-    source = table_source(opened, candidates, wanted)
+    try:
+        source = table_source(opened, candidates, wanted)
+    except NoConfidenceError as error:
+        if candidates is not None or labels:
+            raise
+        return accuracy_document(data, table, error, by=by, models=models, level=level)
     return with_rows(compare_document(source, options, watch), data, table)

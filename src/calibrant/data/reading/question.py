@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from calibrant.core.errors import InputError, PossibleReading, QuestionError, UnavailableError
+from calibrant.core.errors import (
+    InputError,
+    NoConfidenceError,
+    PossibleReading,
+    QuestionError,
+    UnavailableError,
+)
 from calibrant.core.hints import Call, Hint
 from calibrant.data.reading.assignment import Decision
 from calibrant.data.reading.candidates import Choice, Match
@@ -56,8 +62,10 @@ def options_of(choice: Choice, fixed: Mapping[str, str | None]) -> dict[str, str
     else:
         options["correct"] = ",".join(o.column for o in outcomes)
         known = all(_is_usual(o.right, 1.0) and _is_usual(o.wrong, 0.0) for o in outcomes)
-        if outcome.inverted or outcome.graded or not known:
+        if outcome.inverted or outcome.graded or not known or outcome.leftover:
             options["right"] = ",".join(outcome.right)
+            if outcome.leftover:
+                options["right"] += "/" + ",".join(outcome.wrong)
     scales = {c.scale for c in choice.said}
     if len(scales) == 1 and scales != {FRACTION} and not said.probs:
         options["scale"] = said.scale
@@ -134,7 +142,9 @@ def refusal(
             return UnavailableError(rule, hint=_sampled(sampled[0], names))
         shown = ", ".join(names[:12])
         hint = Hint("name it with {confidence} (there are: {0})", shown)
-        return InputError(rule, hint=hint)
+        error = NoConfidenceError(rule, hint=hint)
+        error.graded = tuple(found.split(","))
+        return error
     rule = (
         f"there is a confidence ({found}), but no column 'correct': calibration needs a right or "
         "wrong for each answer"

@@ -14,7 +14,7 @@ import msgspec
 
 from calibrant.core.document import kind_of
 from calibrant.core.errors import SchemaError, did_you_mean
-from calibrant.findings.documents import audits, decisions, entries, judges, labels
+from calibrant.findings.documents import accuracies, audits, decisions, entries, judges, labels
 from calibrant.findings.documents import groups as grouped
 from calibrant.findings.documents import plans as planned
 
@@ -129,6 +129,14 @@ class AuditFields(_Head, kind="audit"):
     def blocks(self) -> list[audits.AuditBlock]:
         """The results with their metrics by name: the list of metrics may have grown."""
         return msgspec.convert(self["results"], list[audits.AuditBlock])
+
+
+class AccuracyFields(_Head, kind="accuracy"):
+    """Document ``calibrant.accuracy/1``: what grades alone say, where there is no confidence."""
+
+    dropped: dict[str, Any]
+    results: list[accuracies.AccuracyEntry]
+    pairs: list[accuracies.AccuracyPair]
 
 
 class CompareFields(_Head, kind="compare"):

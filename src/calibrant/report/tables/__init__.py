@@ -13,6 +13,7 @@ from calibrant.report.tables.remarks import wrong_table
 
 # Where the blocks of a kind are made: module and function, loaded when they are asked for.
 KINDS = {
+    "accuracy": "lists.accuracy_blocks",
     "analysis": "lists.analysis_blocks",
     "audit": "audit.blocks",
     "bench": "calibrant.bench.question_tables.blocks",

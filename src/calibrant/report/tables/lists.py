@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from calibrant.core.hints import Hint
 from calibrant.findings.documents import fields
 from calibrant.findings.documents.entries import ImportedLog
-from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
-from calibrant.report.cells import Cell, Number, number_cell, said_cell
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, claims_first, table_of
+from calibrant.report.cells import Cell, Number, number_cell, percent_cell, points_cell, said_cell
 from calibrant.report.glossary import kind_words
+from calibrant.report.tables.remarks import rows_left_out
 
 # -- files and parts --------------------------------------------------------------------------
 
@@ -49,6 +50,32 @@ def analysis_blocks(document: fields.AnalysisFields) -> Iterator[Block]:
         name: Columns = {"part": lambda e: part_name(e["part"])}
         columns = {**name, "why it was left out": reason_text}
         yield table_of(document.left_out, columns, "Left out", labels=2)
+
+
+def accuracy_blocks(document: fields.AccuracyFields) -> Iterator[Block]:
+    """Yield how often each model is right, and the differences of pairs."""
+    yield from claims_first(document)
+    columns: Columns = {
+        "model": lambda e: " ".join([e.model, *(f"{k}={v}" for k, v in (e.group or {}).items())]),
+        "answers": "n",
+        "right": lambda e: percent_cell(e.accuracy),
+    }
+    if any(entry.disagree for entry in document.results):
+        columns["right and wrong on one question"] = lambda e: percent_cell(e.disagree)
+    rows = sorted(document.results, key=lambda e: -e.accuracy.numbers[0])
+    yield table_of(rows, columns, "How often each is right", main=True)
+    if document.pairs:
+        yield table_of(
+            document.pairs,
+            {
+                "pair": lambda e: f"{e.a} - {e.b}",
+                "questions": "questions",
+                "difference, points": lambda e: points_cell(e.difference),
+                "p, corrected": lambda e: Number(e.p_adjusted, digits=3),
+            },
+            "Differences on the same questions",
+        )
+    yield from rows_left_out(document)
 
 
 def demo_blocks(document: fields.DemoFields) -> Iterator[Block]:

@@ -1,0 +1,211 @@
+"""Graded answers without a confidence: how often each model is right, and which more often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from msgspec.structs import asdict, replace
+from scipy.stats import binomtest
+from scipy.stats import t as student
+
+from calibrant.core.arrays import Floats, Indices
+from calibrant.core.errors import NoConfidenceError, error_source
+from calibrant.core.estimate import Estimate
+from calibrant.core.hints import Call
+from calibrant.data import ScoreBlock, Scores, load_scores
+from calibrant.data.reading.names import columns_called
+from calibrant.data.score_table import CLUSTER, models_by_file
+from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.provenance import document_head
+from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.tables import collect, column_names, scan_table
+from calibrant.findings.claims.accuracy import accuracy_claims
+from calibrant.findings.documents.accuracies import AccuracyEntry, AccuracyPair
+from calibrant.metrics.stats.intervals import wilson_estimate
+from calibrant.metrics.stats.multiplicity import holm
+from calibrant.report.typed import AccuracyResult
+from calibrant.verbs._document import scores_document
+from calibrant.verbs.opening.open_input import open_input
+
+_NONE = "no confidence"
+
+
+def accuracy_document(
+    data: Any,
+    table: Mapping[str, Any],
+    why: NoConfidenceError,
+    *,
+    by: Sequence[str] = (),
+    models: Sequence[str] | None = None,
+    level: float = 0.95,
+) -> AccuracyResult:
+    """Return what grades alone say; `why` is how the confidence was found to be missing.
+
+    Parameters
+    ----------
+    data, table
+        What the verb was given, and how it is read.
+    why
+        Raised where several columns may hold the outcome.
+    by, models, level
+        As for `audit` and `compare`.
+    """
+    scores, notes = _graded(data, table, why)
+    scores = scores.only(model=models)
+    settings = {"level": level, "by": list(by), "models": models, **table_settings(table)}
+    head = document_head("accuracy", data, seed=0, settings=settings)
+    blocks = list(scores.blocks(by=by))
+    entries = [_entry(block, scores, level) for block in blocks]
+    pairs = _pairs([block for block in blocks if len(block.keys) == 2], level)
+    claims = [claim.to_dict() for claim in accuracy_claims(entries, pairs, level)]
+    document = {**scores_document(head, scores, entries, ()), "claims": claims}
+    document["data"]["notes"] = ["There is no confidence: calibration is not told.", *notes]
+    return AccuracyResult({**document, "pairs": pairs, "next": _next(data, scores)})
+
+
+def _graded(
+    data: Any, table: Mapping[str, Any], why: NoConfidenceError
+) -> tuple[Scores, Sequence[str]]:
+    """Return the graded rows, with a confidence that stands for none, and notes about them."""
+    opened = open_input(data, table.get("correct"), scale=table.get("scale"))
+    asked = ReadingOptions(**{name: value for name, value in table.items() if name != "mend"})
+    draws = getattr(opened, "tables", None)
+    if draws is not None and not isinstance(draws, list | tuple):
+        rows = draws.draws.filter(pl.col("correct").is_not_null())
+        frame = rows.select("question_id", "model", "correct").with_columns(confidence=0.5)
+        return load_scores(frame, repeats=True, graded=True), draws.notes
+    correct = asked.correct or (why.graded[0] if len(why.graded) == 1 else None)
+    if correct is None:
+        raise why
+    source = opened.probabilities_table(asked)[0]
+    with error_source(opened.error_name):
+        frames = _with_none(source)
+        asked = replace(asked, confidence=_NONE, correct=correct, repeats=True)
+        for frame in frames if isinstance(frames, list) else [frames]:
+            if any(_may_be_one(column) for column in frame.drop(_NONE, correct).get_columns()):
+                raise why
+        return load_scores(frames, **asdict(asked)), ()
+
+
+def _with_none(source: Any) -> Any:
+    """Return tables with a column that stands for the confidence that they do not have."""
+    sources = source if isinstance(source, list) else [source]
+    frames = []
+    for one, name in zip(sources, models_by_file(sources), strict=True):
+        lazy = scan_table(one)
+        if len(sources) > 1 and name and not columns_called("model", column_names(lazy, one)):
+            lazy = lazy.with_columns(pl.lit(name).alias("model"))
+        frames.append(collect(lazy.with_columns(pl.lit(0.5).alias(_NONE)), one))
+    return frames if isinstance(source, list) else frames[0]
+
+
+def _may_be_one(column: pl.Series) -> bool:
+    """Return whether a column may be a confidence under another name: shares that differ."""
+    if not column.dtype.is_float():
+        return False
+    known = column.drop_nulls()
+    usual = known.len() and known.is_between(0, 1).all() and not known.is_in([0.0, 1.0]).all()
+    return bool(usual) and (known.n_unique() > 1 or known.len() == 1)
+
+
+def _entry(block: ScoreBlock, scores: Scores, level: float) -> AccuracyEntry:
+    group = {name: key for name, key in block.keys.items() if name not in ("model", "method")}
+    ids = block.frame["question_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    named = scores.reading.cluster or scores.reading.columns.get("question_id", "question_id")
+    return AccuracyEntry(
+        model=block.keys["model"],
+        group=group or None,
+        n=len(block.correct),
+        questions=int(ids.max()) + 1,
+        clusters=None if block.units is None else named,
+        accuracy=_share(block.correct, block.units, level),
+        disagree=_disagree(block.correct, ids, level),
+    )
+
+
+def _share(right: Floats, units: Indices | None, level: float) -> Estimate:
+    """Return a share with Wilson's interval at the number of rows that clusters are worth."""
+    value, n = float(right.mean()), float(len(right))
+    if units is not None:
+        sums = np.bincount(units, right - value)
+        count = len(sums)
+        error = (sums**2).sum() * count / max(count - 1, 1) / n**2
+        # As many units as there are, where all are right or all wrong.
+        n = min(n, value * (1 - value) / error) if error > 0 else float(count)
+        # Student's law of so few units, as rows.
+        n *= (student.isf((1 - level) / 2, 1e9) / student.isf((1 - level) / 2, count - 1)) ** 2
+    return replace(wilson_estimate(value, max(n, 1.0), level), n=len(right))  # type: ignore[arg-type]
+
+
+def _disagree(right: Floats, ids: Indices, level: float) -> Estimate | None:
+    """Return the share of questions with several answers that are right and wrong."""
+    rows, good = np.bincount(ids), np.bincount(ids, right)
+    several = rows > 1
+    if not several.any():
+        return None
+    mixed = (good[several] > 0) & (good[several] < rows[several])
+    return wilson_estimate(float(mixed.mean()), int(several.sum()), level)
+
+
+def _pairs(blocks: Sequence[ScoreBlock], level: float) -> list[AccuracyPair]:
+    found = [pair for a, b in combinations(blocks, 2) if (pair := _pair(a, b, level))]
+    for place, value in enumerate(holm([pair.p for pair in found]) if found else ()):
+        found[place] = replace(found[place], p_adjusted=float(value))
+    return sorted(found, key=lambda pair: (pair.p_adjusted, -pair.difference.numbers[0]))
+
+
+def _pair(a: ScoreBlock, b: ScoreBlock, level: float) -> AccuracyPair | None:
+    means = [
+        block.frame.group_by("question_id", maintain_order=True).agg(
+            pl.col("correct").mean(), pl.first(CLUSTER) if CLUSTER in block.frame.columns else []
+        )
+        for block in (a, b)
+    ]
+    both = means[0].join(means[1], on="question_id", suffix="_b", maintain_order="left")
+    if both.height < 2:
+        return None
+    names = [a.keys["model"], b.keys["model"]]
+    d = (both["correct"] - both["correct_b"]).to_numpy()
+    if d.mean() < 0:
+        d, names = -d, names[::-1]
+    clustered = CLUSTER in both.columns
+    units = both[CLUSTER].rank("dense").to_numpy() - 1 if clustered else np.arange(len(d))
+    sums = np.bincount(units, d - d.mean())
+    count = len(sums)
+    error = float(np.sqrt((sums**2).sum() * count / max(count - 1, 1))) / len(d)
+    half = float(student.isf((1 - level) / 2, count - 1)) * error if count > 1 else 1.0
+    ends = max(d.mean() - half, -1.0), min(d.mean() + half, 1.0)
+    estimate = Estimate(float(d.mean()), *map(float, ends), n=len(d), level=level)
+    if not clustered and np.isin(d, (-1, 0, 1)).all():
+        ahead, apart = int((d > 0).sum()), int((d != 0).sum())
+        p = float(binomtest(ahead, apart).pvalue) if apart else 1.0
+    else:
+        p = float(2 * student.sf(abs(d.mean()) / error, count - 1)) if error > 0 else 1.0
+    a_name, b_name = names
+    return AccuracyPair(
+        a=a_name, b=b_name, questions=len(d), difference=estimate, p=p, p_adjusted=p
+    )
+
+
+def _next(data: Any, scores: Scores) -> dict[str, str]:
+    """Return the confidence that costs least here: agreement of answers there are, else stated."""
+    repeated = scores.frame.select(pl.struct("question_id", "model").is_duplicated().any()).item()
+    texts = [
+        name
+        for role in ("answer", "sampled")
+        for name in columns_called(role, scores.frame.columns)
+        if scores.frame.schema[name] == pl.String
+    ]
+    if repeated and texts:
+        place = data if isinstance(data, str) else "TABLE"
+        call = Call("audit", place, samples=texts[0])
+        return {"why": "Answers repeat: their agreement is a confidence", "command": call.text()}
+    why = (
+        "Cheapest confidence: ask for a probability beside each answer (no further call); see what "
+        "each one needs"
+    )
+    return {"why": why, "command": Call("methods").text()}
