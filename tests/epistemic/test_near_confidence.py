@@ -1,4 +1,4 @@
-"""A group that is a stretch of the confidence is none, and a jump of the curve is no grouping loss."""
+"""A stretch of the confidence is no group, and a jump of the curve is no grouping loss."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def test_a_true_loss_is_still_shown():
 
 
 def test_within_cells_no_curve_is_left():
-    """A direction that the confidence makes has nothing left; noise is not shown above its level."""
+    """Nothing is left of a direction that the confidence makes; noise is shown at its level."""
     rng = np.random.default_rng(0)
     shown = 0
     for _ in range(400):

@@ -75,7 +75,9 @@ def decide(
         It is kept with probability
         1 - `delta`, or nothing is certified.
     delta
-        Largest chance that the promise fails.
+        Largest chance that a promise of this table fails.
+
+        The models and methods of a table share it: the best of them may be chosen afterwards.
     costs
         What a wrong answer and asking somebody cost.
 
@@ -170,8 +172,10 @@ def decide(
     if save is not None:
         _require_one(blocks, head["source"])
     asked = None if save is None else how_asked(data, blocks[0].keys["method"])
+    # Who picks the best of several promises picks one that fails more often: they share delta.
+    among = len(blocks)
     rule = Selective(
-        max_error=max_error, delta=delta, costs=costs, each=each is not None, seed=seed
+        max_error=max_error, delta=delta / among, costs=costs, each=each is not None, seed=seed
     )
     fits = [
         _fit(copy(rule), block, features, group, coming, head=head, asked=asked, withheld=why)
@@ -183,6 +187,7 @@ def decide(
     results = [
         replace(
             fit.entry(block.keys["model"], block.keys["method"], block.correct, path),
+            among=among,
             grading=UNSET if how else _grading(grades, block, fit, seed),
             together=UNSET if how else _together(block, fit, words, why),
         )

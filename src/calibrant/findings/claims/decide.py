@@ -144,7 +144,7 @@ def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
         {
             **asdict(entry.promise),
             "n": entry.n,
-            "delta": entry.delta,
+            "delta": (entry.delta or 0.0) * entry.among,
             "more": None if needed is None else max(needed - entry.n, 0),
             "lowest": min(errors, default=None),
             "fewest": fewest,

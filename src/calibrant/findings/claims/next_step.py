@@ -280,7 +280,11 @@ def _decided(document: Document, entries: Sequence[Document]) -> Step:
         return _saved(document, best, chosen)
     one = len(entries) == 1
     words = "Save this threshold for your program" if one else "Save the policy of one"
-    return _to(words, document, "decide", **chosen, **_goal(settings), save="policy.json")
+    goal = _goal(settings)
+    if not one and limit is not None:
+        # Chosen among several, it keeps the share of delta that it was certified with.
+        goal |= {"delta": f"{best['delta']:.4g}"}
+    return _to(words, document, "decide", **chosen, **goal, save="policy.json")
 
 
 def _uncertified(document: Document, entry: Document, chosen: Document) -> Step:

@@ -105,7 +105,10 @@ class DecideTogether(Part, frozen=True, kw_only=True):
 
 
 class DecideEntry(Part, frozen=True, kw_only=True):
-    """Where one model and method may answer alone."""
+    """Where one model and method may answer alone.
+
+    `delta` is the chance that this promise fails, `among` how many of the document share a whole.
+    """
 
     model: str
     method: str
@@ -125,6 +128,7 @@ class DecideEntry(Part, frozen=True, kw_only=True):
     cost: DecideCost | None
     curve: list[ThresholdPoint]
     path: str | None
+    among: int = 1
     grading: dict[str, Any] | UnsetType = UNSET
     unit: DecideUnit | UnsetType = UNSET
     together: DecideTogether | UnsetType = UNSET
