@@ -137,9 +137,8 @@ def test_clusters_are_the_lab_s(lab, uneven):
 @pytest.mark.parametrize("count", [7, 9])
 def test_the_rarer_of_mean_and_cells_is_ranked_among_all_signs(count):
     rng = np.random.default_rng(count)
-    c, y, _, _, table = drawn("nine values", 400)
+    c, y, place, _, table = drawn("nine values", 400)
     g = rng.integers(0, count, 400)
-    value, place = np.unique(c, return_inverse=True)
     cell = table.place[place]
     clusters = ClusterSums.of(g, cell, c - y, table.gap, None)
     sums = np.zeros((count, table.count))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from calibrant.metrics import confidence_gap
 from calibrant.metrics.stats.intervals import student_quantile
 from calibrant.metrics.stats.units import freedom, unequal_ratio
 
@@ -44,3 +45,18 @@ def test_many_small_units_change_almost_nothing():
     found = unequal_ratio(shares, error, 0.2, 0.95, 1 / (shares @ shares))
     assert found == pytest.approx(1.0, abs=0.001)
     assert student_quantile(0.95, freedom(shares) + 1) == pytest.approx(1.96, abs=0.001)
+
+
+def test_large_units_with_mixed_rows_are_not_taken_for_alike():
+    rng = np.random.default_rng(3)
+    wide = []
+    for _ in range(40):
+        topic = rng.integers(0, 12, 600)
+        said = rng.choice([0.5, 0.6, 0.7, 0.8], 600)
+        right = rng.random(600) < said + rng.normal(0, 0.1, 12)[topic]
+        gap = confidence_gap(said, right.astype(int), units=topic)
+        totals = np.bincount(topic, said - right - gap.value)
+        error = np.sqrt((totals**2).sum() * 12 / 11) / 600
+        wide.append((gap.high - gap.low) / 2 / (error * student_quantile(0.95, 12)))
+    # 1.6 where all rows of a topic were expected to be right or wrong together.
+    assert 1 < np.mean(wide) < 1.25

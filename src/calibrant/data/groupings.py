@@ -24,6 +24,8 @@ LEAST_ROWS, MOST_TEXTS = 100, 200_000
 # More values than this per row name rows; a column that names hardly any row holds ids or texts.
 _MOST_VALUES, _IDS_SHARE, _LEAST_IDS = 0.6, 0.3, 20
 _SAMPLE, _MOSTLY = 200, 0.8
+# Bins in which a numeric column that a verb is asked about is taken off.
+_KNOWN_BINS = 10
 _EDGE_WORDS, _MULTIPLIER = 5, np.uint64(0x9E3779B97F4A7C15)
 _SEPARATOR = r"[-_/#:|.@\s]+"
 _DATE = r"^\d{4}-\d\d-\d\d"
@@ -56,7 +58,7 @@ def block_dependence(
     block
         Some of its rows.
     skip
-        Columns that are not looked at: what a verb is asked about.
+        Columns that a verb is asked about: not looked at, and what they say is taken off.
 
     Returns
     -------
@@ -70,6 +72,19 @@ def block_dependence(
         return None
     rows = _under_own_names(scores, frame), block.confidence, block.correct
     return search_dependence(*rows, skip=skip, units=block.units)
+
+
+def _known_groups(frame: pl.DataFrame, names: Collection[str]) -> list[Indices]:
+    """Return the groups of rows in columns whose part in the outcomes is known."""
+    known = []
+    for name in names:
+        column = frame[name] if name in frame.columns else pl.Series(name, [])
+        if column.len() and column.dtype.is_float():
+            ranks = column.rank("dense", descending=False).fill_null(0).to_numpy()
+            known.append((ranks * _KNOWN_BINS / (ranks.max() + 1)).astype(np.intp))
+        elif column.len() and not column.dtype.is_nested():
+            known += [each.codes for each in _values(name, column.cast(pl.String))]
+    return known
 
 
 def _under_own_names(scores: Scores, frame: pl.DataFrame) -> pl.DataFrame:
@@ -157,7 +172,7 @@ def search_dependence(
     confidence, correct
         Of each row.
     skip
-        Columns that are not looked at.
+        Columns that are not looked at, and whose part in the outcomes is taken off.
     units
         Question of each row where questions repeat: the search is then among questions.
 
@@ -175,7 +190,8 @@ def search_dependence(
         return _among_units(frame, said, right, units, skip)
     if frame.height < LEAST_ROWS:
         return Dependence()
-    return search_groups(said, right, row_groupings(frame, skip))
+    known = _known_groups(frame, skip)
+    return search_groups(said, right, row_groupings(frame, skip), known=known)
 
 
 def _among_units(

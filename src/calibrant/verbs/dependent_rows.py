@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.core.estimate import Estimate
 from calibrant.data.sources.audit_options import SourceBlock
-from calibrant.findings.claims.dependence import MOST_MEANT
+from calibrant.findings.claims.dependence import (
+    MOST_MEANT,
+    dependence_entry,
+    dependence_notes,
+    dependence_warnings,
+    withheld_sentence,
+)
 from calibrant.findings.claims.significance import (
     adjust_p_values,
     block_tests,
@@ -24,7 +31,8 @@ from calibrant.metrics.stats.common_draws import Stream
 from calibrant.metrics.stats.dependence import Dependence
 
 if TYPE_CHECKING:
-    from calibrant.findings.documents.audits import MissingEntry, Significance
+    from calibrant.data.score_table import ScoreBlock, Scores
+    from calibrant.findings.documents.audits import DependenceEntry, MissingEntry, Significance
     from calibrant.metrics.blocks.cell_block import CellBlock
     from calibrant.metrics.blocks.row_block import RowBlock
 
@@ -120,6 +128,79 @@ class AuditedBlock(Struct, frozen=True):
         # Sums of a stream have no groups.
         plain = cast("RowBlock", self.plain)
         return block_tests(plain, plain.estimates(_TESTED), margin, lost)
+
+
+class DependentBlocks(NamedTuple):
+    """Blocks of a table whose units are the groups in which their rows hang together.
+
+    Parameters
+    ----------
+    scores
+        The table.
+    blocks
+        As they are, but for their units: what counts one label counts these once.
+    searches
+        What was searched for each, None where nothing was.
+    """
+
+    scores: Scores
+    blocks: list[ScoreBlock]
+    searches: list[Dependence | None]
+
+    @classmethod
+    def of_scores(
+        cls, scores: Scores, blocks: Iterable[ScoreBlock], skip: Collection[str] = ()
+    ) -> DependentBlocks:
+        """Search each block; columns in `skip` are what the verb is asked about."""
+        # Loaded here: few rows are not searched.
+        from calibrant.data.groupings import block_dependence
+
+        found = [(block, block_dependence(scores, block, skip)) for block in blocks]
+        return cls(
+            scores,
+            [block if dep is None else _between(block, dep) for block, dep in found],
+            [dep for _, dep in found],
+        )
+
+    @property
+    def entries(self) -> list[DependenceEntry | None]:
+        """What a document holds of each search."""
+        return [None if one is None else dependence_entry(one) for one in self.searches]
+
+    @property
+    def words(self) -> list[str]:
+        """What rows that hang together share, by block."""
+        named = self.scores.reading.cluster or "question"
+        return [one.groups[0].words if one and one.groups else named for one in self.entries]
+
+    def withheld(self, number: int, *, mixed: bool = False) -> str | None:
+        """Say why nothing is promised of a block, see `withheld_sentence`."""
+        entry = self.entries[number]
+        said = [withheld_sentence(one, mixed=mixed) for one in entry.groups] if entry else []
+        return next(filter(None, said), None)
+
+    def tell(self, document: dict[str, Any]) -> None:
+        """Say in a document which rows hang together, or what was searched without a find."""
+        pairs = zip(self.blocks, self.entries, strict=True)
+        told_dependence(document, [(b.keys["model"], one) for b, one in pairs if one is not None])
+
+
+def told_dependence(
+    document: dict[str, Any], searches: Sequence[tuple[str, DependenceEntry]]
+) -> None:
+    """Say in a document what was searched by model, and found or not, in place."""
+    data = document["data"]
+    warnings = dependence_warnings(searches, typed=bool(document.get("input")))
+    data["warnings"] = [*data.get("warnings", ()), *warnings]
+    notes = dependence_notes(entry for _, entry in searches)
+    if notes:
+        data["notes"] = [*data.get("notes", ()), *notes]
+
+
+def _between(block: ScoreBlock, search: Dependence) -> ScoreBlock:
+    """Return a block whose units are the groups that were found, where these are enough."""
+    enough = [each.grouping.codes for each in search.groups if each.count >= FEWEST]
+    return dataclasses.replace(block, units=enough[0]) if enough else block
 
 
 def _gap_length(block: RowBlock | CellBlock | None) -> float:

@@ -26,6 +26,7 @@ from calibrant.trust.loss.trend import size_trend, tuned_pairs
 from calibrant.trust.segments.confidence_groups import GroupCorrector
 from calibrant.trust.segments.texts import text_groups, vector_matrix, word_vectors
 from calibrant.verbs._document import scores_document, with_rows
+from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import read_scores
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
@@ -151,14 +152,15 @@ def groups(
         if not kept:
             every = read_scores(data, {**table, "on_invalid": "drop", "repeats": True}).frame
             raise InputError("which columns make the groups?", hint=features_hint(every))
-        scores = read_scores(data, table, features=kept)
+        scores = read_scores(data, table, features=kept, others=True)
         scores = without_missing(scores, kept, table["on_invalid"])
         columns = _Columns(scores.frame, embed_dimensions, seed)
         for name in features:
             columns.add(name)
         if embed is not None:
             columns.add_texts(embed, embed_with)
-        blocks = _blocks(scores, columns.frame, models)
+        together = DependentBlocks.of_scores(scores, _blocks(scores, columns.frame, models), kept)
+        blocks = together.blocks
     if save is not None and len(blocks) > 1:
         rule = f"a corrected confidence is for one model and method; the table has {len(blocks)}"
         raise InputError(rule, source=head["source"], hint=Hint("choose with {models}"))
@@ -173,6 +175,7 @@ def groups(
     claims = [claim for entry in results for claim in groups_claims(entry, **how)]
     head |= {"features": columns.names, "embedding": columns.about or None}
     document = scores_document(head, scores.only(model=models), results, claims)
+    together.tell(document)
     document["across"] = across_models(results) if several else []
     if sizes or tuned:
         document["trend"] = _trend(results, sizes, tuned, level, seed)

@@ -21,11 +21,12 @@ from calibrant.data.mend.recalibration_map import MENDED, save_maps
 from calibrant.data.sources.audit_options import table_settings
 from calibrant.data.sources.objects import plain_input
 from calibrant.data.sources.provenance import document_head, origin_of, recorded
-from calibrant.findings.claims.mend import mend_claims
+from calibrant.findings.claims.mend import TOO_FEW_GROUPS, mend_claims
 from calibrant.findings.documents.decisions import MendColumns, MendEntry, MendMeaning, MendPromise
 from calibrant.metrics.recalibration.mend_fit import Labels
 from calibrant.report.typed import MendResult
 from calibrant.verbs._document import scores_document
+from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import only_of, read_scores
 
 _VALUES = 12
@@ -104,12 +105,16 @@ def mend(
     head = document_head("mend", data, seed=seed, settings=settings)
     named = [*features, *methods[1:]]
     with error_source(head["source"]):
-        scores = read_scores(data, columns, features=features)
+        scores = read_scores(data, columns, features=features, others=True)
         scores = beside_methods(scores, methods) if methods else scores
         scores = only_of(scores, model=only_model, method=only_method)
         scores = without_missing(scores, named, table["on_invalid"])
-        blocks = list(scores.blocks())
-        learned = [_learned(block, named, origin_of(head), seed) for block in blocks]
+        together = DependentBlocks.of_scores(scores, scores.blocks(), skip=named)
+        blocks = together.blocks
+        learned = [
+            _learned(block, named, origin_of(head), seed, withheld=together.withheld(number) is not None)
+            for number, block in enumerate(blocks)
+        ]
     if save is not None:
         with writing(save):
             save_maps([fitted for fitted, _ in learned], save)
@@ -118,20 +123,31 @@ def mend(
         for (fitted, columns_read), block in zip(learned, blocks, strict=True)
     ]
     claims = [claim for entry in results for claim in mend_claims(entry, named=len(results) > 1)]
-    return MendResult(scores_document(head, scores, results, claims))
+    document = scores_document(head, scores, results, claims)
+    together.tell(document)
+    return MendResult(document)
 
 
 def _learned(
-    block: ScoreBlock, names: Sequence[str], origin: Mapping[str, Any], seed: int
+    block: ScoreBlock,
+    names: Sequence[str],
+    origin: Mapping[str, Any],
+    seed: int,
+    *,
+    withheld: bool,
 ) -> tuple[RecalibrationMap, MendColumns | None]:
     """Return the map, which also reads the columns where they pay, and what is told of them."""
     about = {**block.keys, "fitted_on": origin}
     mended = Mend(seed=seed).fit(block.confidence, block.correct, groups=block.units, about=about)
     fitted = mended.map_
+    if withheld:
+        # Rows of so few groups say little of others like them: the curve is served, no more.
+        promise = dict(fitted.promise) | {"off_by": None}
+        fitted = replace(fitted, verdict=TOO_FEW_GROUPS, promise=promise)
     if not names:
         return fitted, None
     unused = MendColumns(names=list(names), verdict="too few", promise=None, map=None, score=None)
-    if fitted.n < LEAST_LABELS:
+    if withheld or fitted.n < LEAST_LABELS:
         return fitted, unused
     said, right = (np.asarray(part, np.float64) for part in (block.confidence, block.correct))
     labels = Labels.of(said, right, units=block.units)

@@ -201,6 +201,33 @@ def _of_one(name: str) -> str:
     return f"of one {name}" if name.isalpha() and not name.endswith("s") else f"with one {name}"
 
 
+def withheld_sentence(groups: DependentGroupsEntry, *, mixed: bool = False) -> str | None:
+    """Say why nothing is promised where rows hang together so; None where something may be.
+
+    Parameters
+    ----------
+    groups
+        What was found.
+    mixed
+        Whether the promise is for the mix of other rows, which takes rows as independent.
+
+    Examples
+    --------
+    >>> shared = {"groups": 4, "largest": 0.3, "inflation": 2.0, "p_value": 0.0}
+    >>> region = DependentGroupsEntry(kind="column", column="region", words="region", **shared)
+    >>> withheld_sentence(region)
+    'Rows come from 4 values of region: a promise for others like them needs 8.'
+    """
+    if groups.kind == "order":
+        return "Accuracy drifts along the rows: what held for these may not hold for later ones."
+    if groups.largest > LARGE_SHARE:
+        return f"{_ends(groups)} has {percent(groups.largest)} of the rows: others may differ."
+    if few(groups):
+        words = groups_words(groups)
+        return f"Rows come from {words}: a promise for others like them needs {FEW_GROUPS}."
+    return f"{_together(groups)}: a promise for another mix needs one row of each." if mixed else None
+
+
 def _ends(groups: DependentGroupsEntry) -> str:
     name = str(groups.column)
     return f"One {name}" if groups.kind == "column" and name.isalpha() else "One of them"

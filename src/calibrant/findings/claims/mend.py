@@ -9,15 +9,25 @@ from calibrant.findings.claims.claim import About, Claim, ClaimRule, Facts, Outc
 from calibrant.findings.claims.words import about_model, rule
 from calibrant.findings.documents.decisions import MendEntry, MendPromise
 
+TOO_FEW_GROUPS = "too few groups"
+"""Verdict of a map whose labels hang together in groups too few to speak of others like them."""
+
 _OUTCOME: dict[str, Outcome] = {
     "mended": "shown",
     "not worth it": "equivalent",
     "too few": "undecided",
+    TOO_FEW_GROUPS: "undecided",
 }
 
 
+def _open(facts: Facts) -> str:
+    if facts["verdict"] == TOO_FEW_GROUPS:
+        return "groups"
+    return "few" if facts["n"] < 200 else "open"
+
+
 OFF_BY = rule("mend.off_by", shown=lambda facts: "rising" if facts["rising"] else "turning")
-GAIN = rule("mend.gain", margin=0.01, undecided=lambda facts: "few" if facts["n"] < 200 else "open")
+GAIN = rule("mend.gain", margin=0.01, undecided=_open)
 COLUMNS = rule(
     "mend.columns", margin=0.01, undecided=lambda facts: "open" if facts["promise"] else "few"
 )
@@ -52,6 +62,6 @@ def _gain(
     return rule.claim(
         _OUTCOME[verdict],
         about,
-        {**facts, **asdict(given)},
+        {**facts, **asdict(given), "verdict": verdict},
         estimate=EstimateEntry(value=given.gain, low=given.gain_low, n=about.facts["n"]),
     )

@@ -281,7 +281,12 @@ def pearson_tail(total: float, variance: float, third: float) -> float:
 
 
 def search_groups(
-    confidence: Floats, outcome: Floats, groupings: Iterable[Grouping], *, share: float = 1.0
+    confidence: Floats,
+    outcome: Floats,
+    groupings: Iterable[Grouping],
+    *,
+    known: Sequence[Indices] = (),
+    share: float = 1.0,
 ) -> Dependence:
     """Search groupings and orders for rows that are right and wrong together.
 
@@ -294,6 +299,8 @@ def search_groups(
         Of each row; grades between 0 and 1 are outcomes too.
     groupings
         Those that may tell something; such as have hardly a pair of rows are passed over.
+    known
+        Groups that are meant, not others like them: their means are taken off.
     share
         Part of the level that this search has.
 
@@ -311,6 +318,8 @@ def search_groups(
     able = [each for each in groupings if each.kind == "order" or _has_pairs(each.codes)]
     tested = tuple(each.kind for each in able)
     rows = CellResiduals.of_rows(confidence, outcome)
+    for codes in known:
+        rows = rows.without(codes)
     groups: list[DependentGroups] = []
     while able and len(groups) < 2:
         firing = _firing(rows, able, share)

@@ -165,6 +165,7 @@ def read_scores(
     table: Mapping[str, Any],
     *,
     features: Sequence[str] | None = None,
+    others: bool = False,
     ungraded: bool = False,
 ) -> Scores:
     """Read the scores that a verb works on, whatever they come in.
@@ -177,6 +178,8 @@ def read_scores(
         How the table is read, see `calibrant.data.load_scores`.
     features
         Further columns to keep; None keeps all.
+    others
+        Keep all others beside these: rows of any column may hang together.
     ungraded
         Keep rows without an outcome, and leave labels beside a file alone.
     """
@@ -185,7 +188,8 @@ def read_scores(
     if opened.whole_record:
         asked = replace(asked, on_invalid=asked.on_invalid or "drop")
     graded = "optional" if ungraded else "required"
-    scores = load_scores(source, **asdict(asked), features=features, labels=graded)
+    kept = {"features": features, "others": others, "labels": graded}
+    scores = load_scores(source, **asdict(asked), **kept)
     return dataclasses.replace(scores, drawn_from=opened.pool_rows)
 
 
