@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ from msgspec.structs import replace
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import TABLE, Call, Hint
+from calibrant.data.logs.json_text import ReadOptions
+from calibrant.data.logs.recognise import recognise
 from calibrant.data.tables import read_table, source_name
 
 Kind = Literal["ratings", "yes/no", "pairs"]
@@ -43,7 +46,7 @@ _ENDS = ((0, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
 _NAMES = {
     "model": ("model", "system", "model_name", "model_id", "llm", "generator", "model_uid"),
     "question": ("question_id", "item", "item_id", "prompt_id", "question", "prompt", "instr",
-                 "instruction", "doc_id", "id"),
+                 "instruction", "example_id", "doc_id", "id"),
     "answer": ("answer", "response", "output", "summary", "completion", "prediction", "text",
                "model_answer"),
 }  # fmt: skip
@@ -173,7 +176,7 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
 
     Batches that people `rated` fill the cells of the rows that they name.
     """
-    frame, source = read_table(data), source_name(data)
+    frame, source = open_judged(data), source_name(data)
     named = [*columns.judge, *columns.human, *columns.pairs, *columns.features]
     named += [name for name in (columns.first, columns.swapped, columns.model, columns.question,
                                 columns.answer) if name]  # fmt: skip
@@ -227,6 +230,18 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
         left_out={"no score of the judge": missing} if missing else {},
         notes=tuple(reader.notes),
     )
+
+
+def open_judged(data: Any) -> pl.DataFrame:
+    """Return a table as it is; of another tool's log a column for all that anybody said."""
+    reader = recognise(data) if isinstance(data, str | Path) else None
+    if reader is None:
+        return read_table(data)
+    log = reader.read(Path(data), ReadOptions(opinions=True))
+    if not log.opinions:
+        rule = f"nobody scored an answer in this log ({reader.what})"
+        raise InputError(rule, source=source_name(data))
+    return pl.DataFrame(log.opinions, infer_schema_length=None)
 
 
 def _with_batch(frame: pl.DataFrame, batch: Any, people: list[str]) -> pl.DataFrame:

@@ -19,11 +19,12 @@ from calibrant.data.judge_table import (
     JudgeTable,
     RatingScale,
     likely_columns,
+    open_judged,
     read_judge_table,
 )
 from calibrant.data.mend.recalibration_map import save_maps
 from calibrant.data.sources.provenance import document_head, origin_of, recorded
-from calibrant.data.tables import read_table, source_name
+from calibrant.data.tables import source_name
 from calibrant.findings.claims.judge import joined_claims, size_words
 from calibrant.findings.documents.judges import JudgeEntry
 from calibrant.labels.judge_entry import JudgeView, judge_entry
@@ -192,7 +193,7 @@ def judge(
 
 def _unnamed(data: Any, judge: Sequence[str], human: Sequence[str]) -> InputError:
     """Return what to type where the judge's column or people's is not named."""
-    names = read_table(data).columns
+    names = open_judged(data).columns
     likely = likely_columns(names)
     found = {"judge": list(judge) or likely["judge"], "human": list(human) or likely["human"]}
     rule = f"which columns hold the judge's scores, and people's? There are {', '.join(names)}"

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.core.errors import InputError
@@ -35,11 +36,12 @@ _OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, SyntaxError
 
 
 class LoggedGrade(NamedTuple):
-    """A grade in [0, 1], or why there is none, and who gave it."""
+    """A grade in [0, 1], or why there is none, who gave it, and all that was said, by name."""
 
     correct: float | None = None
     reason: str | None = None
     grader: str | None = None
+    opinions: Raw = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +150,13 @@ def _add(log: ForeignLog, one: Exchange, draws: Draws, place: str) -> None:
     row |= {"draw": draw, "answer": one.answer, "correct": one.grade.correct}
     log.draw(
         **{name: x for name, x in one.details.items() if tokens or "logprobs" not in name},
-        **{**row, **one.grade._asdict()},
+        **{**row, **dict(zip(("correct", "reason", "grader"), one.grade, strict=False))},
         text=reply if log.options.texts else None,
         token_logprobs=tokens,
     )
+    if log.options.opinions:
+        about = {"question_id": question, "question": one.question, "model": one.model}
+        log.opinions.append({**_flat(one.grade.opinions), **about, "answer": one.answer})
     scores = dict(one.scores)
     if tokens:
         total = math.fsum(tokens)
@@ -165,6 +170,28 @@ def _add(log: ForeignLog, one: Exchange, draws: Draws, place: str) -> None:
             scores["stated"] = log.options.fraction(stated)
     for method, confidence in scores.items():
         log.score(**row, method=method, confidence=confidence)
+
+
+def _flat(opinions: Raw) -> dict[str, str | None]:
+    """Return what was said as text, parts of a score under a name each."""
+    found: dict[str, str | None] = {}
+    for name, value in opinions.items():
+        if isinstance(value, Mapping):
+            found |= {f"{name}/{part}": inner for part, inner in _flat(value).items()}
+        elif not isinstance(value, list | tuple):
+            found[str(name)] = None if value is None else str(value)
+    return found
+
+
+def by_person(name: str, kind: object) -> str:
+    """Return the name of a score, marked where a person gave it: judges use the same names.
+
+    Examples
+    --------
+    >>> by_person("helpful", "LLM"), by_person("helpful", "HUMAN"), by_person("helpful", "EVAL")
+    ('helpful', 'helpful (people)', 'helpful')
+    """
+    return f"{name} (people)" if str(kind).upper() in ("HUMAN", "ANNOTATION") else name
 
 
 def most_likely(logs: Sequence[float]) -> tuple[int, float]:
@@ -207,8 +234,8 @@ def grade_among(values: Raw, name: str | None) -> LoggedGrade:
 
     Examples
     --------
-    >>> grade_among({"helpfulness": 0.7, "correctness": "yes"}, None)
-    LoggedGrade(correct=1.0, reason=None, grader='correctness')
+    >>> grade_among({"helpfulness": 0.7, "correctness": "yes"}, None)[:3]
+    (1.0, None, 'correctness')
     >>> grade_among({"helpfulness": 0.7}, None).reason
     'no value says right or wrong; name one as grade: helpfulness'
     """
@@ -218,14 +245,14 @@ def grade_among(values: Raw, name: str | None) -> LoggedGrade:
     if grader is None:
         names = ", ".join(values) or "nothing was graded"
         why = "no value says right or wrong; name one as grade" if values else "no grade"
-        return LoggedGrade(
-            None, f"{why}: {names}" if name is None else f"no value {name!r}: {names}"
-        )
+        reason = f"{why}: {names}" if name is None else f"no value {name!r}: {names}"
+        return LoggedGrade(None, reason, None, values)
     value = values[grader]
     grade, why = grade_value(value), f"{grader} is neither right nor wrong: {value!r:.40}"
     if grade is None:
-        return LoggedGrade(None, f"{grader} is empty" if value is None else why, grader)
-    return LoggedGrade(grade, None, grader)
+        why = f"{grader} is empty" if value is None else why
+        return LoggedGrade(None, why, grader, values)
+    return LoggedGrade(grade, None, grader, values)
 
 
 def _plain(name: str) -> str:

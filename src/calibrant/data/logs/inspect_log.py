@@ -204,7 +204,9 @@ def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> 
         answer=text if answer is None else _resolved(answer, attachments),
         model=run.model,
         draw=int(sample["epoch"]) - 1,
-        grade=exchange.LoggedGrade(*_grade(sample, score, run.scorer), run.scorer),
+        grade=exchange.LoggedGrade(
+            *_grade(sample, score, run.scorer), run.scorer, dict(_opinions(scores))
+        ),
         tokens=tokens,
         task=run.task,
         references=_references(sample.get("target")),
@@ -218,6 +220,20 @@ def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> 
             "completion_tokens": usage.get("output_tokens"),
         },
     )
+
+
+def _opinions(scores: exchange.Raw) -> Iterator[tuple[str, Any]]:
+    """Yield the value of each scorer; where somebody edited it, what they put there, too."""
+    for name, score in scores.items():
+        edits, value = score.get("history") or (), score.get("value")
+        if any(edit.get("provenance") for edit in edits):
+            yield f"{name} (people)", _letter(value)
+            value = edits[0].get("value")
+        yield name, _letter(value)
+
+
+def _letter(value: Any) -> Any:
+    return grade_of(value)[0] if value in ("C", "I", "P", "N") else value
 
 
 def _grade(

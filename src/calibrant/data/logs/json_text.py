@@ -41,6 +41,8 @@ class ReadOptions(Struct, frozen=True):
         method, answer.
     texts
         Keep the replies; an audit does not need them where the log names the answers.
+    opinions
+        Keep all that judges and people said of each answer.
     """
 
     grade: str | None = None
@@ -48,6 +50,7 @@ class ReadOptions(Struct, frozen=True):
     scale: str = "fraction"
     columns: Mapping[str, str] = {}
     texts: bool = True
+    opinions: bool = False
 
     def fraction(self, confidence: float) -> float:
         """Return a confidence of the log as a fraction."""

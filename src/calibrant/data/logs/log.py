@@ -198,6 +198,8 @@ class ForeignLog:
         What is counted by `expected`: questions, draws, requests or rows.
     ranking
         Methods whose score is no probability and only ranks.
+    opinions
+        All that judges and people said of each answer, by name, where that is asked for.
     questions, draws, scores
         Tables, when the log is read. A draw carries the log's own grade in ``correct`` (null with
         a ``reason``), a score is a confidence that the log holds, with the grade of its very
@@ -223,6 +225,7 @@ class ForeignLog:
     questions: pl.DataFrame = field(default_factory=pl.DataFrame)
     draws: pl.DataFrame = field(default_factory=pl.DataFrame)
     scores: pl.DataFrame = field(default_factory=pl.DataFrame)
+    opinions: list[dict[str, str | None]] = field(default_factory=list)
     finished: bool = False
     _rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
     _frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)

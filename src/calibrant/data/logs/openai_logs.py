@@ -92,11 +92,40 @@ def _sample_grade(graded: exchange.Raw, name: str | None) -> exchange.LoggedGrad
         # A grading model gives a choice, and a score where the eval says what choices are worth.
         score = exchange.grade_value(graded.get("score"))
         if score is not None:
-            return exchange.LoggedGrade(score, None, "score")
+            return exchange.LoggedGrade(score, None, "score", graded)
         if "choice" in graded:
             why = f"the grading model chose {graded['choice']!r:.40}, without a score"
-            return exchange.LoggedGrade(None, why)
+            return exchange.LoggedGrade(None, why, None, graded)
     return exchange.grade_among(graded, name)
+
+
+# -- Evals of the platform: output items of a run, each with the results of its graders ------------
+
+
+def read_openai_graders(log: ForeignLog) -> None:
+    """Read output items; people's labels are fields of the item that was asked about."""
+
+    def exchanges(item: exchange.Raw) -> list[exchange.Exchange]:
+        sample = item.get("sample") or {}
+        exchange.refuse_failed(sample, "sample")
+        said, asked = sample.get("output") or (), sample.get("input") or ()
+        if not said:
+            raise exchange.NoAnswerError("the item has no answer of a model")
+        results = [one for one in item["results"] if isinstance(one, Mapping) and "name" in one]
+        grades = {str(one["name"]): one.get("score", one.get("passed")) for one in results}
+        grade = exchange.grade_among(grades, log.options.grade)
+        fields = exchange.mapping_in(item.get("datasource_item"))
+        return [
+            exchange.Exchange(
+                question_id=str(item.get("datasource_item_id")),
+                question=exchange.plain_text(asked[-1]) if asked else "",
+                answer=exchange.plain_text(said[-1]),
+                model=str(sample.get("model") or "model"),
+                grade=grade._replace(opinions={**fields, **grades}),
+            )
+        ]
+
+    exchange.read_exchanges(log, exchange.log_rows(log), exchanges)
 
 
 # -- simple-evals: *_allresults.json, and the HTML report of a run ---------------------------------

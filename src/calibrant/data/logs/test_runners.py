@@ -77,11 +77,20 @@ def _result(
         question=str((row.get("prompt") or {}).get("raw") or ""),
         answer=json_text.as_text(response.get("output")) or "",
         model=f"{name} (prompt {row['promptIdx']})" if several_prompts else str(name),
-        grade=exchange.LoggedGrade(*_test_grade(row, grade), "assertions"),
+        grade=exchange.LoggedGrade(*_test_grade(row, grade), "assertions", _asserted(row)),
         confidence=(response.get("metadata") or {}).get(exchange.CONFIDENCE),
         tokens=tokens if isinstance(tokens, list) else None,
         details=details,
     )
+
+
+def _asserted(row: exchange.Raw) -> dict[str, object]:
+    """Return the scores by metric, else by kind of assertion; people's thumbs are `human`."""
+    found = dict(row.get("namedScores") or {})
+    for one in (row.get("gradingResult") or {}).get("componentResults") or ():
+        about = one.get("assertion") or {}
+        found.setdefault(str(about.get("metric") or about.get("type")), one.get("score"))
+    return found
 
 
 def _test_grade(row: exchange.Raw, name: str | None) -> tuple[float | None, str | None]:
@@ -133,7 +142,11 @@ def _case(case: exchange.Raw, model: str, grade: str | None) -> exchange.Exchang
         question=str(case["input"]),
         answer=json_text.as_text(case.get("actualOutput")) or "",
         model=model,
-        grade=exchange.LoggedGrade(*_case_grade(case, grade), grade or "all metrics"),
+        grade=exchange.LoggedGrade(
+            *_case_grade(case, grade),
+            grade or "all metrics",
+            {str(one.get("name")): one.get("score") for one in case.get("metricsData") or ()},
+        ),
         confidence=metadata.get(exchange.CONFIDENCE),
         references=() if expected is None else [expected],
     )

@@ -21,6 +21,8 @@ from calibrant.data.tables import read_table
 _SPAN = "context.span_id"
 _KIND = ("span_kind", "attributes.openinference.span.kind")
 _TABLES = (".parquet", ".csv", ".jsonl")
+_Said = list[tuple[str, str, Any]]
+"""Name, name that tells people from judges, and value of everything that was said."""
 
 
 def _named(path: Path, stem: str) -> Path | None:
@@ -43,7 +45,7 @@ def read_phoenix(log: ForeignLog) -> None:
 
 def _content(
     log: ForeignLog,
-) -> tuple[Iterable[tuple[str, exchange.Raw]], Mapping[str, exchange.Raw]]:
+) -> tuple[Iterable[tuple[str, exchange.Raw]], Mapping[str, _Said]]:
     """Return the rows, and the annotations by span."""
     if (path := log.path).is_dir():
         spans, notes = _named(path, "spans"), _named(path, "annotations")
@@ -56,13 +58,14 @@ def _content(
     return exchange.log_rows(log), {}
 
 
-def _by_span(path: Path) -> dict[str, dict[str, object]]:
-    annotations: dict[str, dict[str, object]] = {}
+def _by_span(path: Path) -> dict[str, _Said]:
+    annotations: dict[str, _Said] = {}
     for row in read_table(path).iter_rows(named=True):
         name = as_text(row.get("annotation_name") or row.get("name"))
         span = as_text(row.get("span_id") or row.get(_SPAN))
         if name is not None and span is not None:
-            annotations.setdefault(span, {})[name] = _opinion(row, "result.")
+            named = name, exchange.by_person(name, row.get("annotator_kind"))
+            annotations.setdefault(span, []).append((*named, _opinion(row, "result.")))
     return annotations
 
 
@@ -78,20 +81,22 @@ def _is_reply(row: exchange.Raw) -> bool:
 
 
 def _span(
-    row: exchange.Raw, annotations: Mapping[str, exchange.Raw], grade: str | None
+    row: exchange.Raw, annotations: Mapping[str, _Said], grade: str | None
 ) -> exchange.Exchange:
-    values = dict(annotations.get(str(row.get(_SPAN)), {}))
+    said = annotations.get(str(row.get(_SPAN)), [])
+    values, opinions = {name: x for name, _, x in said}, {name: x for _, name, x in said}
     for name, value in row.items():
         base, _, last = name.rpartition(".")
         if name.startswith("eval.") and last in ("score", "label") and value is not None:
-            values.setdefault(base.removeprefix("eval."), value)
+            for named in (values, opinions):
+                named.setdefault(base.removeprefix("eval."), value)
     stated = values.pop(exchange.CONFIDENCE, _metadata(row).get(exchange.CONFIDENCE))
     output = row["attributes.output.value"]
     return exchange.Exchange(
         question=exchange.plain_text(row.get("attributes.input.value")),
         answer=exchange.plain_text(output),
         model=str(row.get("attributes.llm.model_name") or "model"),
-        grade=exchange.grade_among(values, grade),
+        grade=exchange.grade_among(values, grade)._replace(opinions=opinions),
         confidence=stated,
         tokens=exchange.response_logprobs(output),
     )
@@ -108,10 +113,12 @@ def _metadata(row: exchange.Raw) -> exchange.Raw:
 
 def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
     exchange.refuse_failed(row, "run")
-    values = {
-        str(one["name"]): _opinion(one)
-        for one in row["annotations"] or ()
-        if isinstance(one, Mapping) and "name" in one
+    given = row["annotations"] or ()
+    noted = [one for one in given if isinstance(one, Mapping) and "name" in one]
+    values = {str(one["name"]): _opinion(one) for one in noted}
+    opinions = {
+        exchange.by_person(str(one["name"]), one.get("annotator_kind")): _opinion(one)
+        for one in noted
     }
     output, right = row["output"], row.get("reference_output")
     beside = output.get(exchange.CONFIDENCE) if isinstance(output, Mapping) else None
@@ -120,7 +127,7 @@ def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
         question_id=str(row["example_id"]),
         question=exchange.plain_text(row.get("input")),
         answer=exchange.plain_text(output),
-        grade=exchange.grade_among(values, grade),
+        grade=exchange.grade_among(values, grade)._replace(opinions=opinions),
         confidence=beside if stated is None else stated,
         tokens=exchange.response_logprobs(output),
         references=[exchange.plain_text(right)] if right else (),
@@ -206,12 +213,7 @@ def _scores(row: exchange.Raw) -> dict[str, object]:
     recorded = row.get("scores")
     scores: dict[str, object] = {}
     if isinstance(recorded, list):
-        for one in recorded:
-            if isinstance(one, Mapping) and "name" in one:
-                text = one.get("stringValue") or one.get("string_value")
-                kind = one.get("dataType") or one.get("data_type")
-                scores[str(one["name"])] = text if text and kind != "NUMERIC" else one.get("value")
-        return scores
+        return {name: value for name, _, value in _listed(recorded)}
     if isinstance(recorded, Mapping):
         scores |= {str(name): _single(value) for name, value in recorded.items()}
     for name, value in row.items():
@@ -220,6 +222,16 @@ def _scores(row: exchange.Raw) -> dict[str, object]:
             if not isinstance(single, str) or len(single) <= 40:
                 scores.setdefault(name, single)
     return scores
+
+
+def _listed(recorded: list[Any]) -> Iterator[tuple[str, object, Any]]:
+    """Yield name, source (people: ANNOTATION; a judge: EVAL) and value of listed scores."""
+    for one in recorded:
+        if isinstance(one, Mapping) and "name" in one:
+            text = one.get("stringValue") or one.get("string_value")
+            kind = one.get("dataType") or one.get("data_type")
+            value = text if text and kind != "NUMERIC" else one.get("value")
+            yield str(one["name"]), one.get("source"), value
 
 
 def _single(value: Any) -> Any:
@@ -258,11 +270,14 @@ def _exchange(grade: str | None, row: exchange.Raw, scores: exchange.Raw) -> exc
     metadata = exchange.mapping_in(row.get("metadata"))
     graded = {name: value for name, value in scores.items() if name != exchange.CONFIDENCE}
     model = row.get("model") or row.get("provided_model_name") or row.get("providedModelName")
+    opinions = graded
+    if isinstance(row.get("scores"), list):
+        opinions = {exchange.by_person(n, who): x for n, who, x in _listed(row["scores"])}
     return exchange.Exchange(
         question=exchange.plain_text(row.get("input")),
         answer=exchange.plain_text(row["output"]),
         model=str(model or metadata.get("model") or "model"),
-        grade=exchange.grade_among(graded, grade),
+        grade=exchange.grade_among(graded, grade)._replace(opinions=opinions),
         confidence=scores.get(exchange.CONFIDENCE, metadata.get(exchange.CONFIDENCE)),
         tokens=exchange.response_logprobs(row.get("answer_of") or row["output"]),
     )
