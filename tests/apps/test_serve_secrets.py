@@ -13,7 +13,6 @@ from calibrant.data.label_store import LabelStore
 from calibrant.labels.labelling.session import LabelSession
 from calibrant.labels.page.server import LabelServer
 from calibrant.verbs.run import run
-from calibrant.apps.serve import open_front
 from clients.server import Endpoint
 from collect.endpoint import Oracle
 from collect.studies import write_study
@@ -46,9 +45,10 @@ def test_a_deferred_answer_is_not_handed_out(studied, tmp_path):
 
     async def act():
         found = []
-        async with served(
-            tmp_path, policy, studied[1].url, confidence=None, model="oracle"
-        ) as (ask, _):
+        async with served(tmp_path, policy, studied[1].url, confidence=None, model="oracle") as (
+            ask,
+            _,
+        ):
             for row in ASKED[:12]:
                 known = {"question_id": row["question_id"], "kind": row["kind"]}
                 found.append(await ask(question(row["text"], calibrant=known), raw=True))
@@ -80,9 +80,7 @@ def test_an_edited_policy_sends_no_key_and_no_prompt_to_another_host(
         policy = edited(studied[0], tmp_path / "p.json", change)
 
         async def act():
-            async with served(
-                tmp_path, policy, None, confidence=None, model="oracle"
-            ) as (ask, _):
+            async with served(tmp_path, policy, None, confidence=None, model="oracle") as (ask, _):
                 await ask(question("Name one even number."))
 
         with pytest.raises(InputError, match="AWS_SECRET_ACCESS_KEY"):

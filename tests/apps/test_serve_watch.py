@@ -103,9 +103,10 @@ def test_a_watch_that_cannot_look_defers_where_that_was_chosen(tmp_path, endpoin
     labels.write_bytes(b"question_id,correct\n")
 
     async def act():
-        async with served(
-            tmp_path, policy, endpoint.url, watch=labels, on_shift="defer"
-        ) as (ask, front):
+        async with served(tmp_path, policy, endpoint.url, watch=labels, on_shift="defer") as (
+            ask,
+            front,
+        ):
             front.watch.every_s = 0.2
             before = (await ask(asked(1)))[0]
             labels.write_bytes(b"")

@@ -18,7 +18,7 @@ from calibrant.data.questions.files import load_questions
 
 @pytest.fixture
 def small_limit(monkeypatch):
-    monkeypatch.setenv("CALIBRANT_MOST_ENTRY_BYTES", str(8 * 1024**2))
+    monkeypatch.setenv("CALIBRANT_MOST_UNPACKED_BYTES", str(8 * 1024**2))
 
 
 def test_an_entry_that_unpacks_to_gigabytes_is_not_read(tmp_path, small_limit):
@@ -114,19 +114,19 @@ def test_plain_data_is_read_as_before():
 def test_a_gzipped_table_that_unpacks_to_gigabytes_is_not_read(
     tmp_path, monkeypatch, name, head, row
 ):
-    monkeypatch.setenv("CALIBRANT_MOST_TABLE_BYTES", "1_000_000")
+    monkeypatch.setenv("CALIBRANT_MOST_UNPACKED_BYTES", "1_000_000")
     path = tmp_path / name
     path.write_bytes(gzip.compress(head + row * 400_000))
     assert path.stat().st_size < 50_000
     with pytest.raises(InputError, match="unpacks to more than 1,000,000 bytes") as refused:
         load_scores(path)
-    assert "CALIBRANT_MOST_TABLE_BYTES" in str(refused.value)
-    monkeypatch.delenv("CALIBRANT_MOST_TABLE_BYTES")
+    assert "CALIBRANT_MOST_UNPACKED_BYTES" in str(refused.value)
+    monkeypatch.delenv("CALIBRANT_MOST_UNPACKED_BYTES")
     assert load_scores(path, on_invalid="drop").frame.height == 400_000
 
 
 def test_a_gzipped_file_of_questions_has_the_same_limit(tmp_path, monkeypatch):
-    monkeypatch.setenv("CALIBRANT_MOST_TABLE_BYTES", "1_000_000")
+    monkeypatch.setenv("CALIBRANT_MOST_UNPACKED_BYTES", "1_000_000")
     path = tmp_path / "questions.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"question": "who?", "answer": "me"}\n' * 40_000))
     with pytest.raises(InputError, match="unpacks to more than"):

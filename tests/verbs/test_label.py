@@ -201,10 +201,10 @@ def test_a_damaged_workbook_is_refused_in_a_line(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="the workbook cannot be read"):
         label_add(table, batch)
     batch.write_bytes(good)
-    monkeypatch.setenv("CALIBRANT_MOST_ENTRY_BYTES", "100")
+    monkeypatch.setenv("CALIBRANT_MOST_UNPACKED_BYTES", "100")
     with pytest.raises(InputError, match="unpacks to more than 100 bytes"):
         label_add(table, batch)
-    monkeypatch.delenv("CALIBRANT_MOST_ENTRY_BYTES")
+    monkeypatch.delenv("CALIBRANT_MOST_UNPACKED_BYTES")
     book = openpyxl.load_workbook(batch)
     book.active.cell(1, book.active.max_column + 1).value = "correct"
     book.save(batch)

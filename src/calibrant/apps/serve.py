@@ -258,7 +258,8 @@ def open_engine(
     models = loaded.models
     rule = f"the policy has no model {{}}; it has {', '.join(models)}"
     require_known({**endpoints, **keys, **price}, models, rule, source=str(policy))
-    recipe = dict(fitted_on.get("asked") or {"not_live": "it does not say how it was asked"})
+    unknown = {"not_live": "it does not say how it was asked", "settings": {}, "prompt_texts": {}}
+    recipe = {**unknown, **(fitted_on.get("asked") or {})}
     if recipe["not_live"] is not None and measured_by and Path(measured_by).is_file():
         # Refitted on served rows: they were measured as the policy before says.
         recipe, measured_by = dict(load_policy(measured_by).fitted_on.get("asked") or recipe), None
@@ -268,6 +269,8 @@ def open_engine(
     named = fitted_on.get("method")
     mends = {} if mend is None else {n: load_mend(mend, model=n, method=named) for n in models}
     if recipe["not_live"] is None:
+        rule = f"the policy does not say how {{}} is asked, but {', '.join(recipe['models'])}"
+        require_known(models, recipe["models"], rule, source=str(policy))
         check_places(recipe, models, endpoints, keys, confirm, source=str(policy))
     kept, how = Ledger(ledger), _How(reuse=reuse, patience_s=patience_s)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, partial
 from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
@@ -79,6 +79,13 @@ def _found(kind: Any) -> dict[str, Callable[[Any], Any]]:
 _readers_of: Callable[[Any], dict[str, Callable[[Any], Any]]] = cache(_found)
 
 
+# Files are edited by people: what a field cannot hold is an error where it is read.
+_SHAPES: Mapping[Any, tuple[type, ...]] = {
+    float: (float, int), int: (int,), str: (str,), bool: (bool,), tuple: (list,),
+    np.ndarray: (list,), Sequence: (list,), Mapping: (dict,), list: (list,), dict: (dict,),
+}  # fmt: skip
+
+
 def _read(reader: Callable[[Any], Any] | None, hint: Any, value: Any) -> Any:
     if value is None:
         return None
@@ -87,6 +94,9 @@ def _read(reader: Callable[[Any], Any] | None, hint: Any, value: Any) -> Any:
     if hasattr(hint, "from_dict"):
         return hint.from_dict(value)
     kind, parts = get_origin(hint), get_args(hint)
+    shapes = _SHAPES.get(kind or hint, (object,))
+    if not isinstance(value, shapes) or (isinstance(value, bool) and shapes[-1] is int):
+        raise TypeError(f"{value!r:.40} where {shapes[0].__name__} is meant")
     if kind is np.ndarray:
         return np.asarray(value, dtype=get_args(parts[1])[0])
     if type(None) in parts:

@@ -22,8 +22,7 @@ LIMITS = {
     "answer_bytes": Limit(64 * 1024**2, "bytes of an endpoint's answer, decompressed"),
     "draw_characters": Limit(2_000_000, "characters of one draw that are kept"),
     "json_levels": Limit(64, "levels of an answer's JSON that are read"),
-    "entry_bytes": Limit(512 * 1024**2, "bytes of one entry of a zip file, decompressed"),
-    "table_bytes": Limit(8 * 1024**3, "bytes of a gzipped table, decompressed"),
+    "unpacked_bytes": Limit(2 * 1024**3, "bytes that a packed file may become, all of its parts"),
     "plain_items": Limit(50_000_000, "items of a pickled log, counted as often as referred to"),
 }
 
@@ -33,8 +32,8 @@ def variable(name: str) -> str:
 
     Examples
     --------
-    >>> variable("entry_bytes")
-    'CALIBRANT_MOST_ENTRY_BYTES'
+    >>> variable("unpacked_bytes")
+    'CALIBRANT_MOST_UNPACKED_BYTES'
     """
     return f"CALIBRANT_MOST_{name.upper()}"
 
@@ -64,7 +63,7 @@ def limit_hint(name: str) -> str:
 
     Examples
     --------
-    >>> limit_hint("entry_bytes")
-    'set CALIBRANT_MOST_ENTRY_BYTES to read more'
+    >>> limit_hint("unpacked_bytes")
+    'set CALIBRANT_MOST_UNPACKED_BYTES to read more'
     """
     return f"set {variable(name)} to read more"

@@ -70,7 +70,7 @@ def fetched(url: str) -> Path:
     fsspec = optional_import("fsspec", extra="scale", purpose=f"reading {url}")
     name = address_name(url).name
     place = Path(tempfile.mkdtemp(dir=_folder().name)) / name
-    most, seen = limit("table_bytes"), 0
+    most, seen = limit("unpacked_bytes"), 0
     try:
         with fsspec.open(url, "rb") as remote, place.open("wb") as copy:
             while piece := remote.read(_PIECE):
@@ -82,7 +82,7 @@ def fetched(url: str) -> Path:
             f"the address cannot be read: {error}", source=url, hint="check the address"
         ) from None
     if seen > most:
-        hint = limit_hint("table_bytes")
+        hint = limit_hint("unpacked_bytes")
         raise InputError(f"the table has more than {most:,} bytes", source=url, hint=hint)
     return place
 

@@ -1,8 +1,14 @@
 """Saved policies: plain JSON in, a policy that decides the same out."""
 
-from collections.abc import Mapping, Sequence
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
 
 from calibrant.core.document import load_document
 from calibrant.core.errors import InputError, SchemaError
@@ -15,6 +21,54 @@ from calibrant.trust.policy_file import CONFIDENCE, SCHEMA, Row, Said, Step, sta
 from calibrant.trust.selective.policy import SelectivePolicy
 from calibrant.trust.traffic_shift import Change, GuardCheck
 
+_Within = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+_Chance = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Group = Annotated[str, msgspec.Meta(min_length=1)]
+_DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError,
+           RecursionError, StopIteration)  # fmt: skip
+_SLACK = 1e-6
+_TRIALS = 64
+"""Made-up questions on which a policy is tried; a policy of two settings meets both of them."""
+
+
+class _Promised(Struct, frozen=True):
+    max_error: _Within | None = None
+    delta: _Within | None = None
+    certified: bool = False
+    expires: dt.date | None = None
+    group: _Group | None = None
+
+
+class _Recipe(Struct, frozen=True):
+    not_live: str | None
+    method: str
+    settings: dict[str, Any] = {}
+    models: dict[str, dict[str, Any]] = {}
+    prompt_texts: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        if self.not_live is None and not self.models:
+            raise ValueError("it does not say how its models are asked")
+
+
+class _FittedOn(Struct, frozen=True):
+    model: str = ""
+    method: str | None = None
+    asked: _Recipe | None = None
+
+
+class _PolicyFile(Struct):
+    """What may stand in the file of a policy, whatever its kind."""
+
+    promise: _Promised = _Promised()
+    made: str = ""
+    n: Annotated[int, msgspec.Meta(ge=0)] = 0
+    fitted_on: _FittedOn = _FittedOn()
+    known: dict[str, list[str]] = {}
+    threshold: _Chance | None = None
+    thresholds: dict[str, _Chance | None] | None = None
+    share: _Chance = 0.0
+
 
 def load_policy(path: str | Path) -> Policy:
     """Read what `decide`, `cascade` or `mend` saved.
@@ -23,22 +77,23 @@ def load_policy(path: str | Path) -> Policy:
     that was saved.
     """
     data = load_document(path)
-    if data["schema"] == MEND_SCHEMA:
-        return MendedPolicy(load_mend(path))
-    if data["schema"] != SCHEMA:
-        raise SchemaError(
-            f"a policy has the schema {SCHEMA}, got {data['schema']!r}", source=str(path)
-        )
+    if data["schema"] not in (SCHEMA, MEND_SCHEMA):
+        rule = f"a policy has the schema {SCHEMA}, got {data['schema']!r}"
+        raise SchemaError(rule, source=str(path))
     try:
-        return _policy(data)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        msgspec.convert(data, _PolicyFile)
+        mended = data["schema"] == MEND_SCHEMA
+        policy = MendedPolicy(load_mend(path)) if mended else _policy(data)
+        return _tried(policy, dict(_features(data)))
+    except _DAMAGE as error:
+        if isinstance(error, InputError):
+            raise SchemaError(error.rule, source=str(path)) from None
+        why = " ".join(str(error).replace("`", "").split())
         raise SchemaError(
-            f"the policy is damaged, or of another version: {type(error).__name__} {error}",
+            f"the policy is damaged, or of another version: {type(error).__name__} {why}",
             source=str(path),
             hint=_fit_again(data, str(path)),
         ) from None
-    except SchemaError as error:
-        raise SchemaError(error.rule, source=str(path)) from None
 
 
 def _policy(data: dict[str, Any]) -> Policy:
@@ -58,15 +113,65 @@ def _policy(data: dict[str, Any]) -> Policy:
     raise SchemaError(f"unknown kind of policy {kind!r}")
 
 
+def _tried(policy: Policy, features: Row) -> Policy:
+    """Return a policy that decides as policies do; what only a caller would find is found here."""
+    names = [*policy.models, *policy.needs]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise SchemaError("its models and columns need names")
+    rows = [
+        {**dict.fromkeys(policy.needs, 1.0), **features, "text": "", "question_id": str(number),
+         **{name: levels[0] for name, levels in policy.known.items() if levels},
+         CONFIDENCE: number / (_TRIALS - 1)}
+        for number in range(_TRIALS)
+    ]  # fmt: skip
+    for work in (*(partial(_try_route, policy, row) for row in rows), partial(policy.check, rows)):
+        try:
+            with np.errstate(over="raise"):
+                work()
+        except SchemaError:
+            raise
+        except InputError:
+            continue  # of the rows that were made up, not of the policy
+    return policy
+
+
+def _features(data: Any) -> Iterator[tuple[str, str | float]]:
+    """Yield a value for every feature that stands anywhere in a file."""
+    if isinstance(data, dict) and "levels" in data and isinstance(data.get("name"), str):
+        levels = data["levels"]
+        yield data["name"], levels[0] if isinstance(levels, list) and levels else 1.0
+    parts = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    for part in parts:
+        yield from _features(part)
+
+
+def _try_route(policy: Policy, row: Row) -> None:
+    asked: dict[str, Row] = {}
+    while (step := policy.route(row, asked)).action == "ask":
+        if step.model not in policy.models or step.model in asked:
+            raise SchemaError(f"the policy asks {step.model!r}, and has {policy.models}")
+        asked[step.model] = row
+    if step.risk is not None and not -_SLACK <= step.risk <= 1 + _SLACK:
+        raise SchemaError(f"the policy tells a risk of {step.risk}")
+
+
 def _fit_again(data: Mapping[str, Any], path: str) -> Hint:
     """Return how to make a policy anew that cannot be read, as far as the file says it."""
-    fitted, promise, needs = (data.get(name) or {} for name in ("fitted_on", "promise", "needs"))
+    found = (data.get(name) for name in ("fitted_on", "promise"))
+    fitted, promise = (part if isinstance(part, dict) else {} for part in found)
+    needs = data.get("needs")
     verb = "decide" if data.get("kind") == "selective" else "cascade"
-    options = {"max_error": promise.get("max_error")} if verb == "decide" else {}
-    columns = [name for name in needs if name != CONFIDENCE]
+    options: dict[str, Any] = {}
+    if verb == "decide":
+        options["max_error"] = promise.get("max_error")
+    columns = [str(n) for n in needs if n != CONFIDENCE] if isinstance(needs, list) else []
+    if data["schema"] == MEND_SCHEMA:
+        verb, options, columns = "mend", {}, []
+    if columns:
+        options["features"] = columns
     return Hint(
         "fit it again on the same labels: {call}",
-        call=Call(verb, fitted.get("source") or "TABLE", **options, features=columns, save=path),
+        call=Call(verb, fitted.get("source") or "TABLE", **options, save=path),
     )
 
 

@@ -90,24 +90,34 @@ class AsInStudy:
         ledger: Ledger, *, source: str, reuse: bool = False, patience_s: float = PATIENCE_S,
     ) -> None:  # fmt: skip
         self._folder = tempfile.TemporaryDirectory()
+        self._model, self._method, self._ledger = model, str(recipe["method"]), ledger
+        self._reuse, self._patience_s = reuse, patience_s
+        self.unrecorded = 0
+        try:
+            self._prepare(recipe, address, key_env, source)
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        self._scoring = _Together(self._scored)
+
+    def _prepare(
+        self, recipe: Mapping[str, Any], address: str | None, key_env: str | None, source: str
+    ) -> None:
+        model = self._model
         self.config: StudyConfig = recipe_config(
             recipe, model, address=address, key_env=key_env,
             folder=Path(self._folder.name), source=source,
         )  # fmt: skip
         chosen = self.config.models[0]
         self.client = open_client(chosen, source=source)
-        self.unrecorded = 0
-        self._model, self._method, self._ledger = model, str(recipe["method"]), ledger
-        self._reuse, self._patience_s = reuse, patience_s
         self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring.given))
         needs, able = {self._method: self._needs}, self.client.capabilities
         self._wanted = select_probes(needs, self.config, able, kinds=KINDS, model=model).wanted
         self._asker = Asker.of(self.config, chosen, self._wanted, able)
-        self._dispatcher = serving_dispatcher(self, ledger)
+        self._dispatcher = serving_dispatcher(self, self._ledger)
         if self._wanted.logprobs:
             # Answers that the method cannot use are not bought.
             self._dispatcher.insist_on("logprobs")
-        self._scoring = _Together(self._scored)
 
     async def close(self) -> None:
         """Close the connections; the prompts are not needed any more."""

@@ -65,6 +65,8 @@ class ZipEntries:
             self._file.close()
             raise InputError("the file is empty") from None
         self._zstd = zstandard.ZstdDecompressor()
+        self._sizes: dict[str, int] = {}
+        self._total = 0
         try:
             self.entries = {entry.name: entry for entry in self._listed()}
             self.complete = True
@@ -80,7 +82,10 @@ class ZipEntries:
         self._file.close()
 
     def read(self, entry: ZipEntry) -> bytes:
-        """Return the content; damage raises ValueError with the reason."""
+        """Return the content; damage raises ValueError with the reason.
+
+        All entries that are read share one limit.
+        """
         start = entry.start
         if entry.packed is not None:
             data = self._bytes[start : start + entry.packed]
@@ -90,9 +95,12 @@ class ZipEntries:
             # Where the data must have ended: the compressed stream knows its own end.
             following = self._bytes.find(_SIGNATURE, start)
             data = self._bytes[start : following if following >= 0 else len(self._bytes)]
-        if (entry.size or 0) > (most := limit("entry_bytes")):
-            raise _too_large(most)
-        content = self._unpacked(entry, data, most)
+        others = self._total - self._sizes.get(entry.name, 0)
+        if (entry.size or 0) > limit("unpacked_bytes") - others:
+            raise _too_large()
+        content = self._unpacked(entry, data, limit("unpacked_bytes") - others)
+        self._sizes[entry.name] = len(content)
+        self._total = others + len(content)
         if entry.size is not None and len(content) != entry.size:
             raise ValueError(f"{len(content)} bytes where {entry.size} are declared")
         if entry.crc is not None and zlib.crc32(content) != entry.crc:
@@ -110,7 +118,7 @@ class ZipEntries:
                 for start in range(0, len(data), _PIECE):
                     content += unzstd.decompress(data[start : start + _PIECE])
                     if len(content) > most:
-                        raise _too_large(most)
+                        raise _too_large()
                 ended = unzstd.eof
             elif entry.method == _DEFLATED:
                 inflate = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -124,7 +132,7 @@ class ZipEntries:
         except (zlib.error, zstandard.ZstdError) as error:
             raise ValueError(f"the compressed data is damaged: {error}") from None
         if len(content) > most:
-            raise _too_large(most)
+            raise _too_large()
         if not ended:
             raise ValueError("the compressed data is cut short")
         return bytes(content)
@@ -178,9 +186,9 @@ class ZipEntries:
         return ZipEntry(name, start, method, packed, size, crc)
 
 
-def _too_large(most: int) -> ValueError:
+def _too_large() -> ValueError:
     """Three megabytes can unpack to six gigabytes: say where the line is and how to move it."""
-    hint = limit_hint("entry_bytes")
+    most, hint = limit("unpacked_bytes"), limit_hint("unpacked_bytes")
     return ValueError(f"unpacks to more than {most / 1024**2:,.0f} MB: not read ({hint})")
 
 

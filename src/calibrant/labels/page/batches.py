@@ -138,10 +138,10 @@ def _read_workbook(path: Path) -> pl.DataFrame:
     books = _workbooks()
     try:
         with zipfile.ZipFile(path) as packed:
-            largest = max((entry.file_size for entry in packed.infolist()), default=0)
-        if largest > limit("entry_bytes"):
-            rule = f"the workbook unpacks to more than {limit('entry_bytes'):,} bytes"
-            raise InputError(rule, source=str(path), hint=limit_hint("entry_bytes"))
+            unpacked = sum(entry.file_size for entry in packed.infolist())
+        if unpacked > limit("unpacked_bytes"):
+            rule = f"the workbook unpacks to more than {limit('unpacked_bytes'):,} bytes"
+            raise InputError(rule, source=str(path), hint=limit_hint("unpacked_bytes"))
         book = books.load_workbook(path, read_only=True, data_only=True)
         try:
             rows = [[None if v is None else str(v) for v in row] for row in book.active.values]

@@ -98,7 +98,7 @@ def recipe_config(
 def _with_files(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings whose own prompts are looked for by their bare name."""
     prompts = table.get("prompts")
-    if prompts is None:
+    if not isinstance(prompts, Mapping):
         return dict(table)
     bare = {k: Path(v).name if isinstance(v, str) else v for k, v in prompts.items()}
     return {**table, "prompts": bare}
