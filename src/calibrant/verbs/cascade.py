@@ -154,6 +154,13 @@ def cascade(
     require_known(options.strategies, STRATEGIES, "there is no strategy {}")
     # Strategies that need neither would pass over a name that does not exist.
     calibrator_from_dict({"calibrator": recalibration})
+    if table["cluster"] or table["unit"]:
+        raise InputError(
+            "a cascade takes every question as a draw of its own, and rows of a cluster are not",
+            hint=Hint("leave out {cluster}, or keep one question of each cluster")
+            if table["cluster"]
+            else Hint("leave out {unit}, or keep one question of each unit"),
+        )
     price = deferring.prices(price, models)
     opt.refuse_mended(table, save, "a policy")
     refuse_outcome(features, table["correct"])
