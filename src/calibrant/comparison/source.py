@@ -97,6 +97,7 @@ def _same_answers(table: pl.DataFrame) -> None:
 
 if TYPE_CHECKING:
     from calibrant.data.sources.drawn_labels import Grades
+    from calibrant.metrics.stats.dependence import Dependence
 
 NOT_A_PROBABILITY = "the score is no probability, and calibration is what is compared"
 _RECALIBRATE = Hint(
@@ -148,7 +149,8 @@ def _graded_by_others(key: ComparisonKey, first: str, second: str) -> None:
 class CompareSource:
     """What a comparison works on, in memory or in parts.
 
-    `grading` says how far the grades leave a pair open, where the program made them itself.
+    `grading` says how far the grades leave a pair open, where the program made them itself;
+    `searches` what was searched for questions on which models differ together.
     `verification` gives the block of one model of one comparison.
     """
 
@@ -164,6 +166,7 @@ class CompareSource:
     emptied: Sequence[str]
     pools: dict[int, Pool] = field(default_factory=dict)
     grading: Callable[[ComparisonKey, str, str], dict[str, object] | None] = _graded_by_others
+    searches: Sequence[tuple[ComparisonKey, Dependence]] = ()
 
 
 def _one_sided(outcomes: Mapping[str, tuple[int, float]]) -> dict[str, str]:
@@ -211,9 +214,12 @@ def table_source(opened: Input, candidates: Any, wanted: ComparisonRequest) -> C
     head = opened.head("compare", seed=seed, settings=wanted.settings(stated))
     with error_source(head["source"]):
         how: dict[str, Any] = {"features": by, "by": by, "non_probability": ranking_methods()}
-        scores = load_scores(table, **structs.asdict(reading), **how)
+        # Rows of any column may hang together.
+        scores = load_scores(table, **structs.asdict(reading), **how, others=True)
+        scores = replace(scores, drawn_from=opened.pool_rows)
     chosen = scores.only(model=wanted.models)
     sorted_out = comparisons(_split(scores, by), wanted.models, _outcomes, align_models)
+    searches = _clustered(scores, sorted_out, by)
     wholes = sorted_out.wholes
     streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key in wholes]
     read = TableReader(list(wholes.values()), streams)
@@ -228,6 +234,7 @@ def table_source(opened: Input, candidates: Any, wanted: ComparisonRequest) -> C
         table_coverage(chosen, weighs_rows=False),
         opened.with_unreadable(scores).dropped,
         chosen.emptied,
+        searches=searches,
     )
     grades = opened.grades()
     if grades is not None:
@@ -240,6 +247,33 @@ def table_source(opened: Input, candidates: Any, wanted: ComparisonRequest) -> C
         if rows is not None:
             source.pools[number] = read.pool(number, rows, wanted.options["resamples"])
     return source
+
+
+def _clustered(
+    scores: Scores, sorted_out: Comparisons[pl.DataFrame, QuestionBlock], by: Sequence[str]
+) -> list[tuple[ComparisonKey, Dependence]]:
+    """Put questions on which models differ together into clusters, in place; say what was found."""
+    # Loaded here: small tables are not searched.
+    from calibrant.data.groupings import question_clusters
+
+    searches: list[tuple[ComparisonKey, Dependence]] = []
+    clusters: dict[str, dict[str, int]] = {}
+    for key, whole in sorted_out.wholes.items():
+        rows = sorted_out.parts[key], whole.questions, whole.confidence, whole.correct
+        alone = key.group is None and whole.cluster is None
+        found = question_clusters(scores, *rows, skip=by) if alone else None
+        codes = None if found is None else found.enough
+        if codes is not None:
+            pairs = zip(whole.questions.tolist(), codes.tolist(), strict=True)
+            clusters[key.method] = dict(pairs)
+        searches += [] if found is None else [(key, found)]
+        if key.method in clusters:
+            # A group of questions has the clusters of all.
+            of_all = clusters[key.method]
+            named = [of_all[name] for name in whole.questions.tolist()]
+            cluster = np.unique(named, return_inverse=True)[1]
+            sorted_out.wholes[key] = replace(whole, cluster=cluster)
+    return searches
 
 
 Part = TypeVar("Part")

@@ -24,6 +24,8 @@ LEAST_ROWS, MOST_TEXTS = 100, 200_000
 # More values than this per row name rows; a column that names hardly any row holds ids or texts.
 _MOST_VALUES, _IDS_SHARE, _LEAST_IDS = 0.6, 0.3, 20
 _SAMPLE, _MOSTLY = 200, 0.8
+# So many models of a comparison are each held against the others.
+_MOST_MODELS = 12
 # Bins in which a numeric column that a verb is asked about is taken off.
 _KNOWN_BINS = 10
 _EDGE_WORDS, _MULTIPLIER = 5, np.uint64(0x9E3779B97F4A7C15)
@@ -125,33 +127,44 @@ def question_clusters(
     """
     if scores.drawn_from is not None or questions.size < LEAST_ROWS:
         return None
-    first = frame.unique("question_id", keep="first", maintain_order=True)
+    asked = frame.with_columns(pl.col("question_id").cast(pl.String))
     place = pl.DataFrame({"question_id": questions.astype(str)})
-    keyed = first.with_columns(pl.col("question_id").cast(pl.String))
-    rows = place.join(keyed, on="question_id", how="left", maintain_order="left")
-    others = [name for name in rows.columns if name not in (*_OWN, "question_id", *skip)]
-    counts = frame.group_by("question_id").agg(pl.col(others).n_unique()).select(others).max()
-    varying = {name for name in others if counts[name][0] > 1}
-    groupings = [*row_groupings(_under_own_names(scores, rows), {*skip, *varying})]
+    first = asked.unique("question_id", keep="first", maintain_order=True)
+    rows = place.join(first, on="question_id", how="left", maintain_order="left")
+    own = {*skip, *_of_answers(asked, rows)}
+    groupings = [*row_groupings(_under_own_names(scores, rows), own)]
+    apart = _apart(confidence, correct)
+    # Of two models one difference is all there is.
+    models = np.unique(np.linspace(0, len(apart) - 1, _MOST_MODELS).astype(int)).tolist()
+    models = models[:1] if len(apart) == 2 else models
+    found = Dependence(tested=tuple(each.kind for each in groupings))
+    for model in models:
+        nothing, share = np.zeros(questions.size), 1 / len(models)
+        search = search_groups(nothing, apart[model], groupings, share=share)
+        if search.inflation > found.inflation:
+            found = search
+    return found
+
+
+def _of_answers(frame: pl.DataFrame, rows: pl.DataFrame) -> set[str]:
+    """Return the columns with several values for one question: they are of answers."""
+    some = frame.filter(pl.col("question_id").is_in(rows["question_id"].head(_SAMPLE).implode()))
+    names = [name for name, kind in some.schema.items() if not kind.is_nested()]
+    counts = some.group_by("question_id").agg(pl.col(names).exclude("question_id").n_unique())
+    return {name for name in counts.columns[1:] if int(str(counts[name].max())) > 1}
+
+
+def _apart(confidence: Floats, correct: Floats) -> Floats:
+    """Return how far each model is from the mean of the others, beyond what confidence says."""
     left = np.full(confidence.shape, np.nan)
     for model, (said, right) in enumerate(zip(confidence, correct, strict=True)):
         has = np.isfinite(said) & np.isfinite(right)
         if has.any():
             left[model, has] = CellResiduals.of_rows(said[has], right[has]).residual
-    # Of two models one difference is all there is.
-    models = range(1 if len(left) == 2 else len(left))
-    found = Dependence(tested=tuple(each.kind for each in groupings))
-    with np.errstate(invalid="ignore"):
-        for model in models:
-            rest = np.delete(left, model, axis=0)
-            known = np.isfinite(rest)
-            mean = np.where(known, rest, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-            apart = np.nan_to_num(left[model] - np.where(known.any(axis=0), mean, np.nan))
-            share = 1 / len(models)
-            search = search_groups(np.zeros(apart.size), apart, groupings, share=share)
-            if search.inflation > found.inflation:
-                found = search
-    return found
+    known, told = np.isfinite(left), np.nan_to_num(left)
+    others = np.maximum(known.sum(axis=0) - known, 1)
+    beside = (told.sum(axis=0) - told) / others
+    return np.where(known & (known.sum(axis=0) > 1), told - beside, 0.0)
 
 
 def search_dependence(

@@ -9,7 +9,9 @@ from calibrant.comparison.pipeline import Options
 from calibrant.comparison.source import NOT_A_PROBABILITY, CompareSource, ComparisonKey
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
+from calibrant.findings.claims.dependence import dependence_entry
 from calibrant.report.typed import CompareResult
+from calibrant.verbs.dependent_rows import told_dependence
 
 
 def compare_document(
@@ -42,6 +44,9 @@ def compare_document(
     rule = decide_document(parts, level=options["level"], margin=options["margin"])
     _reversals_by_group(parts)
     missing = [part["keys"] | plain(row) for part in parts for row in part["missing"]]
+    data = {**source.data, "missing": missing}
+    found = [(" and ".join(key.models[:2]), dependence_entry(one)) for key, one in source.searches]
+    told_dependence({"data": data, "input": source.head.get("input")}, found)
     # Thousands of pairs are plain data already.
     pairs = [pair for part in parts for pair in part["told"]]
     return CompareResult.of_plain(
@@ -50,7 +55,7 @@ def compare_document(
                 **source.head,
                 **options,
                 "reading": source.reading,
-                "data": {**source.data, "missing": missing},
+                "data": data,
                 "claims": document_claims(parts, level=options["level"]),
                 "dropped": dict(source.dropped),
                 "emptied_models": list(source.emptied),

@@ -199,8 +199,7 @@ def told_dependence(
 
 def _between(block: ScoreBlock, search: Dependence) -> ScoreBlock:
     """Return a block whose units are the groups that were found, where these are enough."""
-    enough = [each.grouping.codes for each in search.groups if each.count >= FEWEST]
-    return dataclasses.replace(block, units=enough[0]) if enough else block
+    return block if search.enough is None else dataclasses.replace(block, units=search.enough)
 
 
 def _gap_length(block: RowBlock | CellBlock | None) -> float:

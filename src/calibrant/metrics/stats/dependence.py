@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.metrics.stats.cells import cell_places
+from calibrant.metrics.stats.clusters import FEWEST
 from calibrant.metrics.stats.perfect_law import combined_p_value
 
 GroupingKind: TypeAlias = Literal["column", "part", "text", "day", "order"]
@@ -113,9 +114,10 @@ class Dependence(Struct, frozen=True):
         return replace(self, groups=part)
 
     @property
-    def clusters(self) -> Indices | None:
-        """Cluster of each row, or None where rows look independent."""
-        return self.groups[0].grouping.codes if self.groups else None
+    def enough(self) -> Indices | None:
+        """Groups of the rows, widest first, that are enough to speak of others; else None."""
+        codes = (each.grouping.codes for each in self.groups if each.count >= FEWEST)
+        return next(codes, None)
 
     @property
     def inflation(self) -> float:
