@@ -61,6 +61,8 @@ class Option(Struct, frozen=True):
         The command needs it, although a call from Python does not.
     cli
         Name on the command line where it is not that of the argument.
+    needs
+        Another option without which this one would change nothing: given alone it is refused.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class Option(Struct, frozen=True):
     argument: bool = False
     required: bool = False
     cli: str = ""
+    needs: str = ""
 
 
 P = ParamSpec("P")
@@ -291,8 +294,24 @@ class Verb(Struct, dict=True, eq=False):
         for name, value in bound.arguments.items():
             if name in self.parameters:
                 bound.arguments[name] = self.parameters[name].taken(value)
+        self._require_needs(bound.arguments)
         self.keep_inputs(bound.arguments)
         return self.function(*bound.args, **bound.kwargs)
+
+    def _require_needs(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse an option that does nothing by itself."""
+        for name, parameter in self.parameters.items():
+            needed = parameter.option.needs
+            alone = needed and name in arguments and arguments.get(needed) is None
+            if alone and arguments[name] != parameter.default:
+                # Loaded here: declaring a verb checks nothing.
+                from calibrant.core.errors import InputError
+                from calibrant.core.hints import Hint
+
+                rule = f"{{{name}}} changes nothing without {{{needed}}}"
+                raise InputError(
+                    Hint(rule), hint=Hint(f"give {{{needed}}}, or leave out {{{name}}}")
+                )
 
     def keep_inputs(self, arguments: Mapping[str, Any], written: Iterable[Any] = ()) -> None:
         """Refuse to write over what is read; `written` are places beside the arguments'."""

@@ -5,12 +5,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
+import numpy as np
 import polars as pl
 
 from calibrant.answers.features import embed_texts, features_hint, refuse_outcome, without_missing
 from calibrant.core import shared_options as opt
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, error_about, error_source
+from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.rng import named_stream
@@ -22,7 +24,7 @@ from calibrant.findings.claims.groups import groups_claims
 from calibrant.findings.documents.groups import GroupsEntry, Trend
 from calibrant.report.typed import GroupsResult
 from calibrant.trust.audit import GroupOptions, across_models, groups_entry
-from calibrant.trust.loss.trend import size_trend, tuned_pairs
+from calibrant.trust.loss.trend import exact_difference, size_trend, tuned_pairs
 from calibrant.trust.segments.confidence_groups import GroupCorrector
 from calibrant.trust.segments.texts import text_groups, vector_matrix, word_vectors
 from calibrant.verbs._document import scores_document, with_rows
@@ -43,7 +45,9 @@ def groups(
     group: Annotated[Sequence[str], Option(metavar="RULE", kind="several")] = (),
     embed: opt.EmbedColumn = None,
     embed_dimensions: opt.EmbedDimensions = 8,
-    embed_with: Annotated[str, opt.advanced(choices=("sentences", "words"))] = "sentences",
+    embed_with: Annotated[str, opt.advanced(choices=("sentences", "words"), needs="embed")] = (
+        "sentences"
+    ),
     models: Annotated[Sequence[str] | None, opt.names()] = None,
     min_group: Annotated[int, Option(metavar="N", min=2, max=10**9)] = 50,
     alpha: Annotated[float, opt.share()] = 0.05,
@@ -178,7 +182,7 @@ def groups(
     together.tell(document)
     document["across"] = across_models(results) if several else []
     if sizes or tuned:
-        document["trend"] = _trend(results, sizes, tuned, level, seed)
+        document["trend"] = _trend(results, blocks, sizes, tuned, level, seed)
     if not several:
         document |= {name: getattr(results[0], name) for name in _NAMES}
     return with_rows(GroupsResult(document), data, table, wrong, models=models)
@@ -186,6 +190,7 @@ def groups(
 
 def _trend(
     results: Sequence[GroupsEntry],
+    blocks: Sequence[ScoreBlock],
     sizes: Mapping[str, float] | None,
     tuned: Sequence[str],
     level: float,
@@ -195,17 +200,40 @@ def _trend(
     if len({entry.method for entry in results}) > 1:
         raise InputError(Hint("{sizes} and {tuned} compare models of one method"))
     published = all(entry.published_loss for entry in results)
-    loss = {
-        entry.model: float((entry.published_loss or entry.grouping_loss).value)  # type: ignore[arg-type]
-        for entry in results
-    }
+    losses = {entry.model: entry.published_loss or entry.grouping_loss for entry in results}
+    loss = {name: float(found.value or 0.0) for name, found in losses.items()}
+    halves = {name: ((found.high or 0) - (found.low or 0)) / 2 for name, found in losses.items()}
+    rows = {str(block.keys["model"]): block for block in blocks}
+
+    def exact(base: str, other: str) -> Estimate | None:
+        return _one_outcome(rows[base], rows[other], seed)
+
     pairs = [(base.strip(), other.strip()) for base, _, other in (t.partition("=") for t in tuned)]
     return Trend(
         of="published_loss" if published else "grouping_loss",
         loss=loss,
         size=size_trend(loss, sizes, level=level, seed=seed) if sizes else None,
-        tuned=tuned_pairs(loss, pairs, level=level) if pairs else None,
+        tuned=tuned_pairs(loss, pairs, level=level, halves=halves, exact=exact) if pairs else None,
     )
+
+
+def _one_outcome(base: ScoreBlock, tuned: ScoreBlock, seed: int) -> Estimate | None:
+    """Return the exact difference of two models asked about one outcome; None for any other."""
+    frames = [
+        block.frame.select(
+            "question_id",
+            said=block.confidence,
+            right=block.correct,
+            place=np.arange(len(block.correct)),
+        )
+        for block in (base, tuned)
+    ]
+    both = frames[0].join(frames[1], on="question_id", how="inner")
+    if both.height < frames[0].height or not (both["right"] == both["right_right"]).all():
+        return None
+    columns = (both[name].to_numpy() for name in ("right", "said", "said_right"))
+    cluster = None if base.units is None else base.units[both["place"].to_numpy()]
+    return exact_difference(*columns, cluster=cluster, seed=seed)
 
 
 @dataclass

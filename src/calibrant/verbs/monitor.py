@@ -58,14 +58,16 @@ def monitor(
         float | None, opt.column(metavar="SECONDS", above=0, max=1e9, unit="seconds")
     ] = None,
     state: Annotated[str | Path | None, Option(metavar="FILE", group=INPUT, place="write")] = None,
-    label_days: Annotated[int | None, Option(metavar="N", min=0, max=3650)] = None,
+    label_days: Annotated[int | None, Option(metavar="N", min=0, max=3650, needs="state")] = None,
     policy: Annotated[str | Path | None, Option(metavar="FILE", place="read")] = None,
     horizon: Annotated[int, Option(metavar="N", min=1, max=10**6)] = 365,
     alpha: Annotated[float, Option(metavar="SHARE", min=1e-12, below=1)] = 0.05,
     tolerance: Annotated[float, Option(metavar="SHARE", min=0, below=1)] = 0.0,
     precision: Annotated[float | None, Option(metavar="D", above=0, below=1)] = None,
-    drift: Annotated[float | None, Option(metavar="RATE", min=0, max=1)] = None,
-    verified: Annotated[dt.date | str | None, Option(metavar="DATE", kind="date")] = None,
+    drift: Annotated[float | None, Option(metavar="RATE", min=0, max=1, needs="precision")] = None,
+    verified: Annotated[
+        dt.date | str | None, Option(metavar="DATE", kind="date", needs="precision")
+    ] = None,
     on_alarm: Annotated[Callable[[dict[str, Any]], None] | None, Supplied("alarms")] = None,
     stream: str | None = None,
     **table: Unpack[opt.TableOptions],

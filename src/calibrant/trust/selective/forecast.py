@@ -20,9 +20,6 @@ from calibrant.trust.selective.certify import (
 
 _RUNS = 200
 _POWER, _LIKELY = 0.8, 0.5
-# A forecast is made where the labels show, one-sided, that some threshold can keep the limit: the
-# error curve alone has a dip in a third of the tables in which none can.
-_DIPS = 0.9
 _MOST_LABELS = 10_000_000
 _TIMES = (2, 4, 10)
 _GRID = 400
@@ -76,10 +73,12 @@ class LabelForecast:
         self._worth = worth * float(weight.sum() ** 2 / (weight @ weight) / len(score))
         known = weight / weight.mean() * self._worth
         spread = _spread_of(np.column_stack([np.ones(len(rank)), terms]), coefficients, known)
-        # How far each mean error up to a share may be off, by the slope of that mean.
+        # How far each mean error up to a share may be off, by the slope of that mean: a forecast is
+        # made where some threshold keeps the limit, as certainly as a promise does. The curve alone
+        # has a dip in a third of the tables in which none can.
         places = np.arange(1, _GRID + 1)[:, None]
         slope = np.cumsum((rate * (1 - rate))[:, None] * at, axis=0) / places
-        reach = np.sqrt(np.einsum("ij,jk,ik->i", slope, spread, slope)) * float(ndtri(_DIPS))
+        reach = np.sqrt(np.einsum("ij,jk,ik->i", slope, spread, slope)) * float(-ndtri(delta))
         self.can_keep = bool((self._errors * _GRID / places[:, 0] + reach <= max_error).any())
 
     def _up_to(self, share: Floats) -> Floats:

@@ -1,24 +1,31 @@
 """Whole tables whose truth is known, through `groups`, `decide`, `compare` and `monitor`.
 
-Each world draws a table, asks the product, and returns what was said by claim: whether something was
+Each world draws a table, asks the product, and yields what was said by claim: whether something was
 asserted, and whether that is false. Only the public verbs are called, so that an older version of
-the package can be asked the same: `PYTHONPATH=OLD/src python simulations/_whole_tables.py 100`.
+the package can be asked the same, for the columns 'before' of the page: with its folder first in
+`PYTHONPATH` and `CALIBRANT_TALLIES=before`, call `tally`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import sys
+import json
+import os
 from collections import Counter
 from functools import partial
 
 import numpy as np
 import polars as pl
-from scipy.stats import beta
 
 import calibrant as cal
+from simulations._pieces import ROOT, markdown_table, share_interval, write_page
 
-_ZIGZAG = np.array([[.5, .6, .7, .8, .85, .9, .95, .99, 1.], [.5, .75, .45, .8, .5, .85, .55, .9, .5]])  # fmt: skip
+RUNS = int(os.environ.get("CALIBRANT_REPEATS", "100"))
+TALLIES = os.environ.get("CALIBRANT_TALLIES", "now")
+FOLDER = ROOT / "simulations" / "whole_tables_results"
+
+_SAYS = np.array([0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99, 1.0])
+_MEANS = np.array([0.5, 0.75, 0.45, 0.8, 0.5, 0.85, 0.55, 0.9, 0.5])
 
 
 # -- groups ----------------------------------------------------------------------------------------
@@ -30,7 +37,7 @@ def stretch(rng, *, n, kind):
     rate, high = c - 0.35 * (c > 0.85), c > 0.85
     if kind == "verbal":
         at = rng.integers(0, 9, n)
-        c, rate = _ZIGZAG[:, at]
+        c, rate = _SAYS[at], _MEANS[at]
         feature = {"style": np.where(rng.random(n) < np.where(at % 2 == 0, 0.8, 0.2), "x", "y"),
                    "band": np.where(c >= 0.9, "high", "low")}  # fmt: skip
     else:
@@ -224,27 +231,68 @@ WORLDS = {
 }  # fmt: skip
 
 
-def main() -> None:
-    """Print what each world says with this version of the package."""
-    runs, chosen = int(sys.argv[1]), sys.argv[2:] or list(WORLDS)
-    for verb in chosen:
+def tally(verbs=tuple(WORLDS)):
+    """Run the worlds of some verbs with the package at hand, and keep what was counted."""
+    FOLDER.mkdir(exist_ok=True)
+    for verb in verbs:
+        found = {}
         for number, (name, world) in enumerate(WORLDS[verb].items()):
             false, true, delays = Counter(), Counter(), []
-            more = {"delays": delays} if "drop" in getattr(world, "keywords", {}) else {}
-            if world.keywords.get("wrong"):
-                more = {}
-            for run in range(runs):
+            more = {"delays": delays} if "drop" in world.keywords else {}
+            for run in range(RUNS):
                 for claim, said, wrong in world(np.random.default_rng([1, number, run]), **more):
-                    false[claim] += said and wrong
-                    true[claim] += said and not wrong
-            for claim in dict.fromkeys([*false, *true]):
-                k = false[claim]
-                low = beta.ppf(0.025, k, runs - k + 1) if k else 0.0
-                high = beta.ppf(0.975, k + 1, runs - k) if k < runs else 1.0
-                line = f"{verb} | {name} | {claim} | false {k}/{runs} [{low:.3f}, {high:.3f}]"
-                late = f" | delay {np.median(delays):.0f} of {len(delays)}" if delays else ""
-                sys.stdout.write(f"{line} | true {true[claim]}/{runs}{late}\n")
-                sys.stdout.flush()
+                    false[claim] += bool(said and wrong)
+                    true[claim] += bool(said and not wrong)
+            for claim in false:
+                late = float(np.median(delays)) if delays else None
+                found[f"{name}|{claim}"] = [RUNS, false[claim], true[claim], late]
+        (FOLDER / f"{TALLIES}-{verb}.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _read(which, verb):
+    path = FOLDER / f"{which}-{verb}.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _told(counted, number):
+    if counted is None:
+        return ""
+    low, high = share_interval(counted[number], counted[0])
+    return f"{100 * counted[number] / counted[0]:.0f} [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def table_of(verb):
+    """Return the lines of one verb; its worlds are run first where that is asked for."""
+    if os.environ.get("CALIBRANT_REPEATS") or not _read("now", verb):
+        tally([verb])
+    before, rows = _read("before", verb), []
+    for key, counted in _read("now", verb).items():
+        name, claim = key.split("|")
+        old = before.get(key)
+        late = "" if counted[3] is None else f"{counted[3]:.0f}"
+        rows.append([name, claim, *(_told(of, n) for n in (1, 2) for of in (old, counted)), late])
+    columns = [
+        "world",
+        "claim",
+        "false before, %",
+        "false",
+        "true before, %",
+        "true",
+        "delay, days",
+    ]
+    return [f"## {verb}", "", *markdown_table(columns, rows)]
+
+
+PARTS = {verb: partial(table_of, verb) for verb in WORLDS}
+
+
+def main():
+    words = (
+        "Percent of tables in which a sentence is false, or true, with exact 95 % intervals. "
+        "'Before' is the version that did not know of days, stretches and families."
+    )
+    title = "Sentences of groups, decide, compare and monitor, table by table"
+    write_page("whole_tables", title, PARTS, ["numpy", "scipy"], words)
 
 
 if __name__ == "__main__":
