@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.estimate import Estimate, EstimateEntry
-from calibrant.data.judge_table import JudgeTable, RatingScale
+from calibrant.data.judge_cells import RatingScale
+from calibrant.data.judge_table import JudgeTable
 from calibrant.data.mend import RecalibrationMap
 from calibrant.findings.documents import judges as doc
 from calibrant.labels.judge_bias import biases
@@ -263,17 +264,15 @@ def _pairs(view: JudgeView, pool: PeoplePool) -> list[doc.JudgedPair]:
     table, models = view.table, len(view.table.models)
     if table.sides is None:
         return []
-    strengths = _strengths(view, pool)
-    found = []
+    strengths, found = _strengths(view, pool), []
     for a, b in _compared(table.sides, pool.rate, models, pairs=table.kind == "pairs"):
-        one = (_ratings_pair if table.kind != "pairs" else _sides_pair)(view, pool, a, b, strengths)
-        if one is not None:
-            found.append(one)
+        one = _led(view, pool, a, b) if strengths is None else _won(view, pool, a, b, strengths)
+        found += [] if one is None else [(a, b, *one)]
     whole = models * (models - 1) // 2
-    adjusted = holm(np.array([p for _, p in found] + [1.0] * (whole - len(found))))
+    adjusted = holm(np.array([p for *_, p in found] + [1.0] * (whole - len(found))))
     return [
         doc.JudgedPair(a=table.models[a], b=table.models[b], p_adjusted=float(p), **parts)
-        for ((a, b, parts), _), p in zip(found, adjusted, strict=False)
+        for (a, b, parts, _), p in zip(found, adjusted, strict=False)
     ]
 
 
@@ -290,30 +289,27 @@ def _compared(
     yield from ((best, other) for other in range(models) if other != best)
 
 
-def _ratings_pair(
-    view: JudgeView, pool: PeoplePool, a: int, b: int, strengths: Strengths | None
-) -> tuple[tuple[int, int, dict[str, Any]], float] | None:
-    assert view.table.sides is not None
-    del strengths
-    code = view.table.sides[:, 0]
-    gap = contrast(pool.people, pool.rate, [code == a, code == b], view.table.item, beyond=True)
+_Told = tuple[dict[str, Any], float]
+
+
+def _led(view: JudgeView, pool: PeoplePool, a: int, b: int) -> _Told | None:
+    """Return by how much people rate one model above another, and the p-value."""
+    if view.table.sides is None or view.table.kind == "pairs":
+        return None
+    parts = [view.table.sides[:, 0] == code for code in (a, b)]
+    gap = contrast(pool.people, pool.rate, parts, view.table.item, beyond=True)
     if gap is None:
         return None
-    n = int((pool.known & ((code == a) | (code == b))).sum())
+    n = int((pool.known & (parts[0] | parts[1])).sum())
     difference = _units(gap.estimate(n), view.table.human_scale, lead=True)
-    parts = {"difference": difference, "win_rate": None, "strength": None}
-    return (a, b, parts), gap.p_value
+    return {"difference": difference, "win_rate": None, "strength": None}, gap.p_value
 
 
-def _sides_pair(
-    view: JudgeView, pool: PeoplePool, a: int, b: int, strengths: Strengths | None
-) -> tuple[tuple[int, int, dict[str, Any]], float] | None:
-    sides = view.table.sides
-    assert sides is not None
-    first = (sides[:, 0] == a) & (sides[:, 1] == b)
-    rows = first | ((sides[:, 0] == b) & (sides[:, 1] == a))
-    if strengths is None:
-        return None
+def _won(view: JudgeView, pool: PeoplePool, a: int, b: int, strengths: Strengths) -> _Told:
+    """Return how much stronger one model is in pairs, how often it wins, and the p-value."""
+    assert view.table.sides is not None
+    first = (view.table.sides == (a, b)).all(axis=1)
+    rows = first | (view.table.sides == (b, a)).all(axis=1)
     people, rate = (np.where(first, part, 1 - part) for part in (pool.people, pool.rate))
     mean = contrast(people, rate, [rows], view.table.item, beyond=True) if rows.any() else None
     value, error = strengths.difference(a, b)
@@ -321,7 +317,7 @@ def _sides_pair(
     strength = EstimateEntry(value=value, low=value - reach, high=value + reach, n=n)
     won = None if mean is None else _units(mean.estimate(n), RatingScale(0.0, 1.0))
     parts = {"difference": strength, "win_rate": won, "strength": strength}
-    return (a, b, parts), strengths.p_value(value, error)
+    return parts, strengths.p_value(value, error)
 
 
 def _labels_needed(

@@ -12,12 +12,11 @@ from calibrant.core.errors import InputError, error_source, require_known
 from calibrant.core.hints import TABLE, Call, Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import INPUT, Option, verb
+from calibrant.data.judge_cells import JudgeColumns, RatingScale
 from calibrant.data.judge_table import (
     PANEL,
     ROW,
-    JudgeColumns,
     JudgeTable,
-    RatingScale,
     likely_columns,
     open_judged,
     read_judge_table,

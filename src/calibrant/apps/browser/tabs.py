@@ -29,7 +29,6 @@ from calibrant.report.charts.scales import percent, points
 from calibrant.report.page.parts import document_part, drawn, safe_json
 from calibrant.report.page.screen import first_screen
 from calibrant.report.result import Result
-from calibrant.report.tables.judge import surprises
 
 _LIMIT = 0.1
 _MOST_FEATURES = 6
@@ -169,8 +168,6 @@ def shown_of(tab: Tab, state: State, job: Job) -> dict[str, object]:
         shown |= _decision(document)
     if tab.name == "mend":
         shown["entry"] = document["results"][0]
-    if tab.name == "judge":
-        shown["rated"] = list(surprises(typed(document).results))
     return shown
 
 

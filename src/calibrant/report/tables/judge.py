@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.claims.judge import judge_score, size_words
 from calibrant.findings.documents.fields import JudgeFields
-from calibrant.findings.documents.judges import JudgeBias, JudgedModel, JudgedPair, JudgeEntry
+from calibrant.findings.documents.judges import (
+    Disagreement,
+    JudgeBias,
+    JudgedModel,
+    JudgedPair,
+    JudgeEntry,
+)
 from calibrant.report.blocks import (
     Block,
     Columns,
@@ -26,7 +31,6 @@ from calibrant.report.cells import (
     p_cell,
     percent_cell,
     share_cell,
-    written,
 )
 from calibrant.report.tables.remarks import rows_left_out
 
@@ -193,30 +197,11 @@ def _lead(entry: JudgeEntry, pair: JudgedPair, *, pairs: bool) -> Number:
     return _strength(ahead) if pairs else rating(entry, ahead, sign=True)
 
 
-class Surprise(NamedTuple):
-    """A rating that surprises: one line, and all that is known of its row."""
-
-    words: str
-    facts: list[tuple[str, str]]
-
-
-def surprises(entries: list[JudgeEntry]) -> Iterator[Surprise]:
-    """Yield the ratings that surprise most, the text beside both verdicts."""
-    for entry in entries:
-        for one in entry.disagreements:
-            judge, people = judge_score(entry, one.judge), written(_verdict(entry, one.people))
-            expected = written(rating(entry, one.expected))
-            said = [("The judge says", judge), ("People say", people), ("Expected", expected)]
-            texts = [("Question", one.question), ("Model", one.model), ("Text", one.text)]
-            facts = [(name, text) for name, text in texts if text] + said
-            yield Surprise(f"{entry.judge} says {judge}, people {people} (row {one.row})", facts)
-
-
 def _surprises(entry: JudgeEntry, name: str) -> Table:
     models = {"model": lambda e: e.model or ""} if entry.models else {}
     columns: Columns = {
         "row": lambda e: str(e.row),
-        "answer": lambda e: _text(e.text or e.question or ""),
+        "answer": _text,
         **models,
         "judge": lambda e: judge_score(entry, e.judge),
         "people": lambda e: _verdict(entry, e.people),
@@ -227,7 +212,7 @@ def _surprises(entry: JudgeEntry, name: str) -> Table:
     )
     title = _title(name, "most surprising disagreements")
     labels = 2 + len(models)
-    return table_of(entry.disagreements, columns, title, labels=labels, note=note, folded=True)
+    return table_of(entry.disagreements, columns, title, labels=labels, note=note)
 
 
 def _verdict(entry: JudgeEntry, value: float) -> Cell:
@@ -236,5 +221,8 @@ def _verdict(entry: JudgeEntry, value: float) -> Cell:
     return judge_score(entry, value) if worded else rating(entry, value)
 
 
-def _text(words: str) -> Text:
-    return Text(cut_text(words, _LETTERS), words)
+def _text(one: Disagreement) -> Text:
+    """Return the answer, cut; the question and the whole of it where one looks closer."""
+    words = one.text or one.question or ""
+    whole = "\n\n".join(filter(None, (one.question, one.text)))
+    return Text(cut_text(words, _LETTERS), whole)

@@ -1,0 +1,243 @@
+"""Cells of judges and people as numbers: ratings, yes/no, words in an order, sides of a pair."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from msgspec import Struct
+
+from calibrant.core.arrays import Floats
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
+
+_NUMBER = re.compile(
+    r"^\s*(?:[^\d:]*:\s*)?\[*\s*(-?\d+(?:[.,]\d+)?)\s*\]*\s*(?:%|(?:/|out of|of)\s*\d+\s*)?\s*$"
+)
+_SIDE = re.compile(
+    r"^\W*(?:(?:model|assistant|response|answer|output|option|system|side)[\s_-]*)?"
+    r"(a|b|1|2|left|right|first|second)\W*$"
+)
+_MARKS = re.compile(r"^\W+|\W+$")
+_FIRST_SIDE = ("a", "1", "left", "first")
+_TIES = ("tie", "0", "c", "both", "equal", "draw", "neither", "same", "none", "tie (bothbad)")
+_YES = ("yes", "y", "true", "pass", "passed", "correct", "right", "good", "acceptable", "1", "ok")
+_NO = ("no", "n", "false", "fail", "failed", "incorrect", "wrong", "bad", "unacceptable", "0", "-1")
+# Ends that scales of whole numbers have; the least that holds all values is taken.
+_ENDS = ((0, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
+_MOST_WORDS = 12
+# A rarer word is a slip of the judge, which is counted.
+_USUAL = 0.01
+
+
+class JudgeColumns(Struct, frozen=True):
+    """Columns by role, and how their cells are written."""
+
+    judge: Sequence[str]
+    human: Sequence[str]
+    scale: str | None = None
+    human_scale: str | None = None
+    order: Sequence[str] = ()
+    pairs: Sequence[str] = ()
+    tie: str | None = None
+    first: str | None = None
+    swapped: str | None = None
+    model: str | None = None
+    question: str | None = None
+    answer: str | None = None
+    features: Sequence[str] = ()
+
+
+class RatingScale(Struct, frozen=True):
+    """The ends of a scale, and its words from the least to the best where it has words."""
+
+    low: float
+    high: float
+    words: tuple[str, ...] = ()
+
+    def unit(self, values: Floats) -> Floats:
+        """Return values of this scale between 0 and 1."""
+        return np.asarray(np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0))
+
+    def is_like(self, other: RatingScale) -> bool:
+        """Return whether both say the same by the same number: a share is one of yes."""
+        words = {scale.words for scale in (self, other) if scale.words}
+        return (self.low, self.high) == (other.low, other.high) and len(words) < 2
+
+    @property
+    def span(self) -> float:
+        """Distance of the ends."""
+        return self.high - self.low
+
+
+YES_NO = RatingScale(0.0, 1.0, ("no", "yes"))
+
+
+def cell_texts(column: pl.Series) -> pl.Series:
+    """Return cells as lower-case text; empty ones are null."""
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+    text = column.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase()
+    return text.str.replace(r"^(-?\d+)\.0+$", "$1").replace("", None)
+
+
+def are_sides(cells: Iterable[pl.Series], columns: JudgeColumns) -> bool:
+    """Return whether verdicts name a side with a letter: bare 1 and 2 may be ratings."""
+    if columns.order:
+        return False
+    words = {word for column in cells for word in column.drop_nulls().unique()}
+    ties = {*_TIES, (columns.tie or "tie").lower()}
+    sides = {word for word in words if (found := _SIDE.match(word)) and found[1] in "ab"}
+    return len(sides) >= 2 and words <= sides | ties
+
+
+def _is_yes_no(column: pl.Series) -> bool:
+    """Return whether nearly all cells hold one word for yes, or one for no: `ok` is no `good`."""
+    words, counts = column.drop_nulls().value_counts().get_columns()
+    usual = set(words.filter(counts >= _USUAL * counts.sum()))
+    few = max(len(usual & set(part)) for part in (_YES, _NO)) <= 1
+    return bool(usual) and usual <= {*_YES, *_NO} and few and usual != {"-1"}
+
+
+class JudgeCells:
+    """Cells as numbers; what could not be read is counted, and a doubt ends in one command."""
+
+    def __init__(self, frame: pl.DataFrame, source: str, columns: JudgeColumns, place: str) -> None:
+        self.frame, self.source, self.columns, self.place = frame, source, columns, place
+        self.notes: list[str] = []
+
+    def sides(self, name: str, cells: pl.Series) -> Floats:
+        """Return 1 where the first side is named, 0 for the second and 0.5 for a tie."""
+        pairs = self.columns.pairs
+        given = [cell_texts(self.frame[side]).to_list() for side in pairs] or [
+            [None] * len(cells)
+        ] * 2
+        tie = (self.columns.tie or "tie").lower()
+        values = []
+        for word, a, b in zip(cells.to_list(), *given, strict=True):
+            side = _SIDE.match(word or "")
+            if word is None:
+                values.append(np.nan)
+            elif word in (a, b) and a != b:
+                values.append(float(word == a))
+            elif word == tie or (side is None and {word, _MARKS.sub("", word)} & {*_TIES}):
+                values.append(0.5)
+            else:
+                values.append(np.nan if side is None else float(side[1] in _FIRST_SIDE))
+        read = np.array(values)
+        self._unread(name, cells, np.isfinite(read), "name a side (A, B) or a tie")
+        return read
+
+    def ratings(
+        self, cells: Mapping[str, pl.Series]
+    ) -> tuple[dict[str, Floats], dict[str, RatingScale]]:
+        """Return the numbers of each column, and its scale; people share one."""
+        order = tuple(word.strip().lower() for word in self.columns.order)
+        answers = dict.fromkeys(_NO, 0.0) | dict.fromkeys(_YES, 1.0)
+        values, scales = {}, {}
+        for name, column in cells.items():
+            if order and set(column.drop_nulls().unique()) & set(order):
+                levels = {word: float(place) for place, word in enumerate(order, 1)}
+                values[name] = self._mapped(name, column, levels)
+                scales[name] = RatingScale(1.0, float(len(order)), order)
+            elif _is_yes_no(column):
+                values[name], scales[name] = self._mapped(name, column, answers), YES_NO
+            else:
+                values[name] = self._numbers(name, column)
+                scales[name] = self._scale(name, values[name])
+        if order and not any(scale.words == order for scale in scales.values()):
+            known = sorted({word for column in cells.values() for word in column.drop_nulls()})
+            rule = f"none of {', '.join(order)} is a word of the scores or ratings"
+            hint = f"they hold {', '.join(known[:_MOST_WORDS])}"
+            raise InputError(rule, source=self.source, hint=hint)
+        shared = [scales[name] for name in self.columns.human]
+        if len(set(shared)) > 1:
+            low, high = min(part.low for part in shared), max(part.high for part in shared)
+            scales |= dict.fromkeys(self.columns.human, RatingScale(low, high))
+        self._ask_same(values, scales)
+        return values, scales
+
+    def _mapped(self, name: str, cells: pl.Series, numbers: Mapping[str, float]) -> Floats:
+        mapped = cells.replace_strict(dict(numbers), default=None, return_dtype=pl.Float64)
+        values = mapped.fill_null(np.nan).to_numpy()
+        self._unread(name, cells, np.isfinite(values), f"are among {', '.join(numbers)}")
+        return values
+
+    def _numbers(self, name: str, cells: pl.Series) -> Floats:
+        """Return ratings, with a label, brackets, a share or a percent sign beside them."""
+        distinct = cells.drop_nulls().unique().to_list()
+        found = {word: match[1].replace(",", ".") for word in distinct
+                 if (match := _NUMBER.match(word))}  # fmt: skip
+        text = cells.replace_strict(found, default=None, return_dtype=pl.String)
+        values = text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        if not found and 1 < len(distinct) <= _MOST_WORDS:
+            self._ask(f"the words of {name} have no order yet", order=sorted(distinct))
+        self._unread(name, cells, np.isfinite(values), "are numbers")
+        return values
+
+    def _scale(self, name: str, values: Floats) -> RatingScale:
+        columns = self.columns
+        given = columns.scale if name in columns.judge else columns.human_scale or columns.scale
+        known = values[np.isfinite(values)]
+        least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+        if given is None:
+            whole = [ends for ends in _ENDS if ends[0] <= least and most <= ends[1]]
+            low, high = whole[0] if whole else (least, max(most, least + 1.0))
+            return RatingScale(float(low), float(high))
+        ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|to|\.\.)\s*(-?[\d.]+)\s*", given)
+        if ends is None or float(ends[1]) >= float(ends[2]):
+            hint = Hint("write it like {scale}", scale="1-5")
+            raise InputError(f"a scale is two ends, got {given!r}", hint=hint)
+        low, high = float(ends[1]), float(ends[2])
+        if least < low or most > high:
+            row = int(np.flatnonzero((values < low) | (values > high))[0]) + 1
+            rule = f"column {name} has the value {values[row - 1]:g}, outside its scale {given}"
+            raise InputError(rule, source=self.source, row=row)
+        return RatingScale(low, high)
+
+    def _ask_same(self, values: Mapping[str, Floats], scales: Mapping[str, RatingScale]) -> None:
+        """Ask for the ends where judge and people seem to share a scale, and one never uses it."""
+        columns = self.columns
+        if (columns.scale and columns.human_scale) or any(
+            np.isnan(part).all() for part in values.values()
+        ):
+            return
+        people = scales[columns.human[0]]
+        tops = {name: float(np.nanmax(values[name])) for name in values}
+        ratings = sum(int(np.isfinite(values[name]).sum()) for name in columns.human)
+        best = max(tops[name] for name in columns.human)
+        for judge in columns.judge:
+            unlike = abs(tops[judge] - best) > 1 and people.span <= 10
+            if scales[judge].is_like(people) and unlike and people.span > 1 and ratings >= 30:
+                rule = (
+                    f"{judge} goes up to {tops[judge]:g} and people up to {best:g}: "
+                    "is it one scale?"
+                )
+                low = f"{people.low:g}"
+                self._ask(rule, scale=f"{low}-{tops[judge]:g}", human_scale=f"{low}-{best:g}")
+
+    def _unread(self, name: str, cells: pl.Series, read: Any, rule: str) -> None:
+        bad = cells.is_not_null().to_numpy() & ~read
+        count, given = int(bad.sum()), int(cells.is_not_null().sum())
+        if not count:
+            return
+        row = int(np.flatnonzero(bad)[0]) + 1
+        told = f"{cells[row - 1]!r} in column {name}"
+        if count * 2 > given:
+            raise InputError(f"cells should {rule}, got {told}".replace("should are", "should be"),
+                             source=self.source, row=row)  # fmt: skip
+        self.notes.append(
+            f"{count:,} of {given:,} cells of {name} could not be read (row {row}: {told}); "
+            "they count as empty"
+        )
+
+    def _ask(self, rule: str, **settings: Any) -> None:
+        columns = self.columns
+        call = Call("judge", self.place, judge=columns.judge, human=columns.human, **settings)
+        why = "worst first" if "order" in settings else "or the ends that it has"
+        raise InputError(
+            rule, source=self.source, hint=Hint("say so, {0}:\n{call}", why, call=call)
+        )
