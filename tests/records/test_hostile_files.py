@@ -26,8 +26,8 @@ def test_names_beyond_the_first_look_are_read_whole(tmp_path):
 
 
 def test_a_name_that_comes_twice_is_found_however_far_back(tmp_path):
-    names = ["confidence", "correct", *(f"column{k}" for k in range(9_000)), "column7"]
-    with pytest.raises(InputError, match="'column7' 2 times"):
+    names = ["confidence", "correct", *(f"column{k}" for k in range(9_000)), "correct"]
+    with pytest.raises(InputError, match="'correct' 2 times"):
         cal.audit(written(tmp_path / "twice.csv", names))
 
 

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import os
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +16,12 @@ from calibrant.data.limits import limit, limit_hint
 
 _PARQUET, _ARROW, _SQLITE = b"PAR1", b"ARROW1", b"SQLite format 3"
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+_ZIP, _OLD_WORKBOOK = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _UTF8, _UTF16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 # First bytes of files that are no table; some of them would be unpacked without a limit.
 _OTHERS: dict[str, bytes | tuple[bytes, ...]] = {
-    "a zip file or an Excel workbook": b"PK\x03\x04",
-    "an old Excel workbook": b"\xd0\xcf\x11\xe0",
+    "a zip file": _ZIP,
     "packed by lz4": b"\x04\x22\x4d\x18",
     "packed by zlib": (b"x\x01", b"x\x9c", b"x\xda"),
     "packed by 7-Zip": b"7z\xbc\xaf",
@@ -36,20 +37,24 @@ DATABASE_MARK = "#"
 """Stands between the file of a database and its table or query."""
 _PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz")
 _TEXTS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson")
-_WHOLE_TABLES = (*_TEXTS, ".arrow", ".feather", ".db", ".sqlite")
+_WHOLE_TABLES = (*_TEXTS, ".arrow", ".feather", ".db", ".sqlite", ".xlsx", ".ods")
+_BOOKS = (".xlsx", ".xlsm", ".xlsb", ".ods")
 _PIECE = 1 << 20
 
 
 def file_format(path: Path) -> str:
     """Return what a file holds, recognised by content, not by name.
 
-    ``parquet``, ``arrow``, ``sqlite``, ``jsonl`` (also one object), ``json`` (a list) or ``csv``.
+    ``parquet``, ``arrow``, ``sqlite``, ``workbook``, ``jsonl`` (also one object), ``json`` (a list)
+    or ``csv``.
     """
     with path.open("rb") as file:
         head = file.read(16)
     for mark, kind in ((_PARQUET, "parquet"), (_ARROW, "arrow"), (_SQLITE, "sqlite")):
         if head.startswith(mark):
             return kind
+    if _is_workbook(path, head):
+        return "workbook"
     with error_source(str(path)):
         _refuse_others(head)
         start = first_bytes(path, 65_536)
@@ -62,6 +67,22 @@ def file_format(path: Path) -> str:
         if not text:
             raise InputError("the file is empty; a table has a header and at least one row")
         return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
+
+
+def _is_workbook(path: Path, head: bytes) -> bool:
+    """Return whether a file is a workbook: of Excel, old or new, or an open document."""
+    if head.startswith(_OLD_WORKBOOK):
+        return True
+    if not head.startswith(_ZIP) or path.suffix.lower() in _BOOKS:
+        # What is wrong with one that is called so is said by what reads workbooks.
+        return head.startswith(_ZIP)
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return not {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}.isdisjoint(
+                packed.namelist()
+            )
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
 
 
 def packed_by_head(head: bytes) -> str | None:
@@ -160,14 +181,14 @@ def require_unpackable(path: Path) -> None:
     """
     kind = packed_by(path)
     # Gzip packs at most about a thousandfold: most files need no second look.
-    small = kind == "gzip" and path.stat().st_size * 1032 <= limit("table_bytes")
+    small = kind == "gzip" and path.stat().st_size * 1032 <= limit("unpacked_bytes")
     if kind is not None and not small:
         for _ in _pieces(path):
             pass
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    most, seen = limit("table_bytes"), 0
+    most, seen = limit("unpacked_bytes"), 0
     with unpacked(path) as file:
         while piece := file.read(_PIECE):
             seen += len(piece)
@@ -175,7 +196,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
                 raise InputError(
                     f"the {packed_by(path)} data unpacks to more than {most:,} bytes",
                     source=str(path),
-                    hint=limit_hint("table_bytes"),
+                    hint=limit_hint("unpacked_bytes"),
                 )
             yield piece
 

@@ -5,34 +5,131 @@ import glob
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
 import polars as pl
+from msgspec import Struct
 
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.data import formats
+from calibrant.data.reading.names import name_roles
 
 _LOOKED_AT = 65_536
 
 
-def scan_json_lines(path: Path) -> pl.LazyFrame:
-    """Return a lazy view of a file with a JSON object per line, in UTF-8 or UTF-16.
+class Whole(Struct, frozen=True):
+    """A table that one JSON text holds, and what was said about finding it."""
 
-    Objects that are written over several lines, and one object that holds a whole table, by
-    columns or as a list of rows, are read as well.
+    table: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+def scan_json(path: Path) -> pl.LazyFrame:
+    """Return a lazy view of a JSON file, in UTF-8 or UTF-16; fields of objects become columns.
+
+    It may hold an object per line, a list of objects, objects over several lines, or one object
+    with a table in it, by columns or as a list of rows: the longest list is taken.
     """
+    if (whole := _whole(path)) is not None:
+        return flat_rows(whole.table.lazy())
+    head = formats.first_bytes(path, _LOOKED_AT)
+    if not head.startswith(formats.MARKED) and formats.packed_by(path) in (None, "gzip"):
+        return flat_rows(pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None))
+    text = io.BytesIO(formats.plain_text(path))
+    return flat_rows(pl.read_ndjson(text, infer_schema_length=None).lazy())
+
+
+def json_notes(path: Path) -> tuple[str, ...]:
+    """Return what was said about finding the table in a JSON file."""
+    whole = _whole(path)
+    schema = scan_json(path).collect_schema()
+    lists = {name.partition(".")[0] for name in schema if name.endswith(_PARENT)}
+    rows = tuple(f"Each entry of {name} is a row; the rows of one entry belong together."
+                 for name in sorted(lists))  # fmt: skip
+    return (*(whole.notes if whole else ()), *rows)
+
+
+def _whole(path: Path) -> Whole | None:
+    stat = path.stat()
+    return _whole_of(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=4)
+def _whole_of(path: Path, changed: int, size: int) -> Whole | None:
+    """Return the table of a file that is one JSON text; None where it has an object per line."""
+    del changed, size
     head = formats.first_bytes(path, _LOOKED_AT)
     plain = not head.startswith(formats.MARKED) and formats.packed_by(path) in (None, "gzip")
     text = b"" if plain else formats.plain_text(path)
-    if not _has_lines(head if plain else text[:_LOOKED_AT]):
-        whole = (text or formats.plain_text(path)).decode("utf-8", "replace")
-        objects = list(_objects(whole, path))
-        return _table(objects if len(objects) > 1 else _from_object(objects[0]), path)
-    if plain:
-        return pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None)
-    return pl.read_ndjson(io.BytesIO(text), infer_schema_length=None).lazy()
+    start = (head if plain else text[:_LOOKED_AT]).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start.startswith(b"[") and _has_lines(start):
+        return None
+    whole = text or formats.plain_text(path)
+    if start.startswith(b"["):
+        with suppress(pl.exceptions.PolarsError):
+            return Whole(pl.read_json(whole, infer_schema_length=None))
+    objects = list(_objects(whole.decode("utf-8", "replace"), path))
+    notes: list[str] = []
+    rows = objects if len(objects) > 1 else _from_document(objects[0], notes)
+    return Whole(_table(rows, path), tuple(notes))
+
+
+_PARENT = ".parent"
+_MOST_FIELDS = 40
+
+
+def flat_rows(lazy: pl.LazyFrame) -> pl.LazyFrame:
+    """Return a table whose columns are no objects: their fields are, as `output.confidence`.
+
+    A list of objects that name a confidence and an outcome becomes a row each, where the row
+    around it names no confidence; `claims.parent` numbers the row that they came from.
+
+    Examples
+    --------
+    >>> nested = pl.LazyFrame({"a": [{"b": {"c": 1}}]})
+    >>> flat_rows(nested).collect().to_dicts()
+    [{'a.b.c': 1}]
+    >>> listed = pl.LazyFrame({"q": ["x"], "claims": [[{"conf": 0.9, "correct": True}] * 2]})
+    >>> flat_rows(listed).collect().columns
+    ['q', 'claims.parent', 'claims.conf', 'claims.correct']
+    """
+    lazy = _without_objects(lazy)
+    schema = lazy.collect_schema()
+    if any(name_roles(name).stated >= 2 for name in schema):
+        return lazy
+    for name, kind in schema.items():
+        fields = getattr(getattr(kind, "inner", None), "fields", ())
+        roles = [name_roles(field.name) for field in fields]
+        if any(r.stated >= 1 for r in roles) and any(r.graded >= 2 for r in roles):
+            parent = f"{name}{_PARENT}"
+            lazy = lazy.with_row_index(parent).explode(name)
+            rest = [column for column in schema if column != name]
+            return _without_objects(lazy.select(*rest, parent, name))
+    return lazy
+
+
+def _without_objects(lazy: pl.LazyFrame) -> pl.LazyFrame:
+    schema = lazy.collect_schema()
+    while any(_is_object(kind) for kind in schema.values()):
+        columns = []
+        for name, kind in schema.items():
+            fields = kind.fields if isinstance(kind, pl.Struct) and _is_object(kind) else ()
+            known = {*schema}
+            parts = [field.name for field in fields if f"{name}.{field.name}" not in known]
+            field = pl.col(name).struct.field
+            columns += [field(part).alias(f"{name}.{part}") for part in parts]
+            columns += [] if _is_object(kind) else [pl.col(name)]
+        lazy = lazy.select(columns)
+        schema = lazy.collect_schema()
+    return lazy
+
+
+def _is_object(kind: pl.DataType) -> bool:
+    return isinstance(kind, pl.Struct) and len(kind.fields) <= _MOST_FIELDS
 
 
 def _has_lines(head: bytes) -> bool:
@@ -62,9 +159,18 @@ def _is_table(one: dict[str, object] | None) -> bool:
 
 def _rows_of(one: dict[str, object]) -> list[object] | None:
     """Return the list of rows in an object that holds one, as many programs write it."""
-    lists = [value for value in one.values() if isinstance(value, list) and value]
-    rows = [value for value in lists if all(isinstance(row, dict) for row in value)]
-    return rows[0] if len(rows) == 1 else None
+    return max(_lists(one).values(), key=len, default=None)
+
+
+def _lists(one: Mapping[str, object]) -> dict[str, list[object]]:
+    """Return the lists of objects in an object by name, also those deeper in it."""
+    found: dict[str, list[object]] = {}
+    for name, value in one.items():
+        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            found[name] = value
+        elif isinstance(value, dict):
+            found |= {f"{name}.{key}": rows for key, rows in _lists(value).items()}
+    return found
 
 
 def _objects(text: str, path: Path) -> Iterator[Any]:
@@ -78,13 +184,18 @@ def _objects(text: str, path: Path) -> Iterator[Any]:
         yield value
 
 
-def _from_object(document: dict[str, Any]) -> Any:
+def _from_document(document: Any, notes: list[str]) -> Any:
     """Return the table that one object holds: rows, columns, or the parts that pandas writes."""
+    if not isinstance(document, dict):
+        return document
     if isinstance(document.get("columns"), list) and isinstance(document.get("data"), list):
         return [dict(zip(document["columns"], row, strict=False)) for row in document["data"]]
-    rows = _rows_of(document)
-    if rows is not None:
-        return rows
+    lists = _lists(document)
+    if lists:
+        longest = max(lists, key=lambda name: len(lists[name]))
+        if others := [name for name in lists if name != longest]:
+            notes.append(f"The list {longest!r} is read, the longest; {', '.join(others)} is not.")
+        return lists[longest]
     values = list(document.values())
     if values and all(isinstance(value, list) for value in values):
         return document

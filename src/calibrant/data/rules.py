@@ -8,7 +8,12 @@ import polars as pl
 from msgspec import Struct
 
 from calibrant.core.arrays import Array
-from calibrant.core.errors import InputError, OutOfRangeError
+from calibrant.core.errors import (
+    InputError,
+    OutOfRangeError,
+    PossibleReading,
+    QuestionError,
+)
 from calibrant.core.hints import Call, Hint
 from calibrant.core.imports import data_beside
 from calibrant.data.batches import Batch, ScoredRows, number_array
@@ -138,6 +143,8 @@ def _is_blank(column: str) -> pl.Expr:
     return pl.col(column).is_null() | (pl.col(column) == "")
 
 
+# Rules about single cells: rows that break them may be left out where somebody says so.
+_CELLS = frozenset(["confidence_not_number", "correct_not_number"])
 _OUT_OF_RANGE = ("confidence_below_0", "confidence_above_1")
 
 
@@ -179,14 +186,13 @@ def row_error(
         f"method = {first['method']!r}",
         "answer": "answer = null",
     }.get(column) or f"{column} = {_value_shown(column, first)}"
+    text = f"{rule.sentence} ({shown}); {bad.height} of {total} rows break a rule: "
+    text, where = text + counts_text(counts), {"source": source, "row": first["_row"]}
+    if {*faults} <= _CELLS and 2 * bad.height < total:
+        without = PossibleReading(f"without {bad.height} of {total} rows", {"on_invalid": "drop"})
+        return QuestionError(text, **where, hint=rule.hint, readings=[without])
     kind = OutOfRangeError if rule.name in _OUT_OF_RANGE else InputError
-    return kind(
-        f"{rule.sentence} ({shown}); {bad.height} of {total} rows break a rule: "
-        f"{counts_text(counts)}",
-        source=source,
-        row=first["_row"],
-        hint=rule.hint,
-    )
+    return kind(text, **where, hint=rule.hint)
 
 
 def _value_shown(column: str, row: Mapping[str, object]) -> str:

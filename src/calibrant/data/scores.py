@@ -18,7 +18,7 @@ from calibrant.data.reading import Reading
 from calibrant.data.reading.names import columns_called
 from calibrant.data.reading.question import right_of_errors
 from calibrant.data.reading.roles import BESIDE, ROLES, Peek, Roles, require_column, resolve_roles
-from calibrant.data.reading.scales import RANK
+from calibrant.data.reading.scales import RANKS
 from calibrant.data.reading.typed import read_confidence, read_number, read_outcome
 from calibrant.data.repeated import answers_told_apart, counted_once
 from calibrant.data.sources.reading import cluster_of
@@ -168,7 +168,7 @@ leave such rows out and have them counted
         frame, roles, note = answers_told_apart(frame, roles, text, runs, peek, repeats=repeats)
         frame, reading = _typed(frame, roles, scale, right, non_probability, graded=graded)
         reading = structs.replace(reading, notes=(*tables.table_notes(source), *reading.notes))
-    if reading.scale == RANK:
+    if reading.scale in RANKS:
         if not ranks:
             raise _no_probabilities(reading)
         non_probability = {*non_probability, *frame["method"].unique()}

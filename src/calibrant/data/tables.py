@@ -12,9 +12,9 @@ from polars.exceptions import PanicException, PolarsError
 
 from calibrant.core.errors import IN_MEMORY, InputError
 from calibrant.data import formats
-from calibrant.data.json_tables import bad_row, scan_json_lines
+from calibrant.data.json_tables import bad_row, json_notes, scan_json
 from calibrant.data.places import fetched, read_database
-from calibrant.data.text_tables import scan_text_table
+from calibrant.data.text_tables import scan_text_table, text_notes
 
 # Damaged pages of a parquet file make polars panic, which is no error of its own.
 UNREADABLE = (PolarsError, PanicException, OSError)
@@ -143,6 +143,20 @@ def reason_of(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
+_TEXTS = ("csv", "workbook")
+
+
+def table_notes(source: Any) -> tuple[str, ...]:
+    """Return what was left out of a file, or taken apart, before it was a table."""
+    path = Path(source) if isinstance(source, str | Path) else None
+    if path is None or not path.is_file():
+        return ()
+    kind = formats.file_format(path)
+    if kind in _TEXTS:
+        return text_notes(path)
+    return json_notes(path) if kind in ("json", "jsonl") else ()
+
+
 def read_table(source: Any, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Return the table, or just `columns` of it, as a polars frame."""
     lazy = scan_table(source)
@@ -216,11 +230,9 @@ def _scan_path(path: Path, names: Collection[str], groups: Collection[str]) -> p
     try:
         if kind == "arrow":
             return pl.scan_ipc(path, glob=False)
-        if kind == "csv":
+        if kind in _TEXTS:
             return scan_text_table(path, names=names, groups=groups)
-        if kind == "jsonl":
-            return scan_json_lines(path)
-        return pl.read_json(formats.plain_text(path), infer_schema_length=None).lazy()
+        return scan_json(path)
     except UNREADABLE as error:
         raise unreadable(error, path) from None
 

@@ -16,12 +16,20 @@ import polars as pl
 
 from calibrant.core.arrays import Array, Mask
 from calibrant.core.errors import InputError, error_source
-from calibrant.data.formats import MARKED, first_bytes, packed_by, plain_text, separator_of
+from calibrant.data.formats import (
+    MARKED,
+    file_format,
+    first_bytes,
+    packed_by,
+    plain_text,
+    separator_of,
+)
+from calibrant.data.loose_tables import Loose, is_loose, loose_text, workbook
 from calibrant.data.reading.names import columns_called
 
 # Columns of names and answers: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
 _NAMES = frozenset({"question_id", "model", "method", "answer", "judge", "author"})
-_HEAD = 65_536
+_HEAD, _END = 65_536, 4_096
 _LONGEST_HEADER = 16_777_216
 _CHUNK = 1 << 26
 _QUOTE = ord('"')
@@ -35,9 +43,10 @@ def scan_text_table(
 ) -> pl.LazyFrame:
     """Return a lazy view of a text table; all rows are looked at before a type is chosen.
 
-    UTF-16 and the line ends of old Macintosh files are read as well. Columns with numbers such as
-    `01` stay text, because `1` and `01` are two ids. Refused are two columns of one name and
-    quotes that join several rows into one.
+    UTF-16, the line ends of old Macintosh files and workbooks are read as well; lines above the
+    header and rows of totals are left out, and `text_notes` tells it. Columns with numbers such as
+    `01` stay text, because `1` and `01` are two ids. A second column of a name gets a number, and
+    quotes that join several rows into one are refused.
 
     Parameters
     ----------
@@ -67,8 +76,18 @@ def scan_text_table(
 def read_cells(path: Path) -> pl.DataFrame:
     """Return a text table with every cell as it is written, after the same checks."""
     kind = _kind_of(path)
+    if loose := _loose(path):
+        names = next(csv.reader(io.StringIO(loose.text.decode())))
+        with error_source(str(path)):
+            check_repeated(re.sub(r" \[\d+\]$", "", name) for name in names)
     table = _lazy(path, kind.separator, kind.as_is, infer_schema=False).collect()
     return table.rename({name: name.strip() or name for name in table.columns})
+
+
+def text_notes(path: Path) -> tuple[str, ...]:
+    """Return what was left out of a text table or a workbook before it was read."""
+    loose = _loose(path)
+    return loose.notes if loose else ()
 
 
 def name_columns(columns: list[str]) -> list[str]:
@@ -101,15 +120,16 @@ def _kind_of(path: Path) -> _Kind:
 def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     """Look at a table once; time and size of the file tell whether it is still the same."""
     del changed, size
-    packing, head = packed_by(path), _header(path)
+    loose = _loose(path)
+    packing, head = packed_by(path), b"" if loose else _header(path)
     marked = head.startswith(MARKED)
     as_is = not marked and (b"\r" not in head or b"\n" in head) and packing in (None, "gzip")
+    as_is = as_is and loose is None
     if not marked:
         _refuse_zeros(head)
     if not as_is:
-        head = _plain(path)[: len(head)]
-    separator = separator_of(_first_line(head))
-    check_names(head, separator)
+        head = _plain(path)[: len(head) or _HEAD]
+    separator = "," if loose else separator_of(_first_line(head))
     if packing is None and as_is and path.stat().st_size:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             lines_in_cells, odd = _check_bytes(data, separator)
@@ -145,8 +165,68 @@ def _header(path: Path) -> bytes:
     )
 
 
+def _loose(path: Path) -> Loose | None:
+    """Return a table that has more than a header and rows without the rest; None for others."""
+    stat = path.stat()
+    return _loose_of(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=8)
+def _loose_of(path: Path, *stamp: int) -> Loose | None:
+    del stamp
+    with error_source(str(path)):
+        if file_format(path) == "workbook":
+            return workbook(path)
+        head = _header(path)
+        marked = head.startswith(MARKED)
+        if b"\x00" in head and not marked:
+            return None
+        old = not marked and not _is_utf8(head)
+        text = _plain_text(path) if marked or old else b""
+        start = (text[:_LONGEST_HEADER] if text else head).decode("utf-8", "replace")
+        start = start if len(text or head) < _HEAD else start.rpartition("\n")[0] or start
+        last = "" if packed_by(path) and not text else _last_line(path, text)
+        if not old and not is_loose(start, last):
+            return None
+        return _read_loose(text or _plain_text(path), old=old)
+
+
+def _read_loose(text: bytes, *, old: bool) -> Loose | None:
+    if not old:
+        return loose_text(text.decode("utf-8", "replace"))
+    try:
+        return loose_text(text.decode("cp1252"), ("It is written in the letters of Windows-1252.",))
+    except UnicodeDecodeError:
+        # What it is then is said by whoever reads it.
+        return None
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        # A letter may be cut at the end of what is looked at.
+        return error.start > len(head) - 4
+    return True
+
+
+def _last_line(path: Path, text: bytes) -> str:
+    """Return the last line that holds something."""
+    end = text[-_END:]
+    if not text:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _END))
+            end = file.read()
+    return (end.decode("utf-8", "replace").rstrip().splitlines() or [""])[-1]
+
+
 def _plain(path: Path) -> bytes:
-    """Return the table as UTF-8 with the usual line ends."""
+    """Return the table as UTF-8 with the usual line ends, without what is no row of it."""
+    loose = _loose(path)
+    return _plain_text(path) if loose is None else loose.text
+
+
+def _plain_text(path: Path) -> bytes:
     return plain_text(path).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 

@@ -157,7 +157,8 @@ CHUNK = 2_000
 """Rows that are held as Python objects before they are packed into columns."""
 
 _TYPES = {**SEMANTICS.columns, **QUESTIONS.columns, **DRAWS.columns, **SCORES.columns}
-_TYPES["task"] = pl.String()
+_TYPES |= {name: pl.String() for name in ("task", "run", "tool")}
+_TYPES |= {"step": pl.Int64(), "stated": pl.Float64(), "perplexity": pl.Float64()}
 _COLUMNS = {
     table: {name: _TYPES[name] for name in names.split()}
     for table, names in {
@@ -166,6 +167,7 @@ _COLUMNS = {
         "finish_reason token_logprobs first_token_top_logprobs temperature prompt_tokens "
         "completion_tokens",
         "scores": "question_id model method answer confidence correct task draw",
+        "steps": "run model step tool stated perplexity correct",
     }.items()
 }
 
@@ -204,6 +206,8 @@ class ForeignLog:
         Tables, when the log is read. A draw carries the log's own grade in ``correct`` (null with
         a ``reason``), a score is a confidence that the log holds, with the grade of its very
         answer.
+    steps
+        Turns of agents on the way to their answer, each with the outcome of its run.
 
     Examples
     --------
@@ -225,6 +229,7 @@ class ForeignLog:
     questions: pl.DataFrame = field(default_factory=pl.DataFrame)
     draws: pl.DataFrame = field(default_factory=pl.DataFrame)
     scores: pl.DataFrame = field(default_factory=pl.DataFrame)
+    steps: pl.DataFrame = field(default_factory=pl.DataFrame)
     opinions: list[dict[str, str | None]] = field(default_factory=list)
     finished: bool = False
     _rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
@@ -246,6 +251,10 @@ class ForeignLog:
     def score(self, **row: Any) -> None:
         """Add a confidence that the log holds."""
         self._add("scores", row)
+
+    def step(self, **row: Any) -> None:
+        """Add a turn of an agent."""
+        self._add("steps", row)
 
     def question(self, **row: Any) -> None:
         """Add a question, once."""
@@ -277,6 +286,15 @@ class ForeignLog:
         )
         for text in notes:
             self.note(text)
+        steps = self._table("steps")
+        said = [name for name in ("stated", "perplexity") if steps[name].count()]
+        # Each way to be sure is a method, with all steps of every run.
+        rest = [name for name in steps.columns if name not in ("stated", "perplexity")]
+        ways = [
+            steps.select(*rest, pl.lit(way).alias("method"), pl.col(way).alias("confidence"))
+            for way in said
+        ]
+        self.steps = pl.concat(ways) if ways else steps.select(rest)
         self._known.clear()
 
     def _add(self, table: str, row: dict[str, object]) -> None:

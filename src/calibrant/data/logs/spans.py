@@ -5,24 +5,29 @@ Content is taken where the instrumentation recorded it: attributes or events, by
 today or the one before. What people and judges said are events `gen_ai.evaluation.result`.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from calibrant.data.logs import exchange
+from calibrant.data.logs.agent_turns import Runs, Step, Turn, add_run
 from calibrant.data.logs.json_text import ReadOptions, joined_objects, numbered
 from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
 
 _OWN = "calibrant."
 """Before the method in the name of an evaluation that calibrant itself wrote."""
+_SAID = ("gen_ai.output.messages", "gen_ai.completion", ("gen_ai.choice",))
+_CALLS = ("tool_call", "function")
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model")
 
 
 class _Span(NamedTuple):
-    """A span: its trace, its own id, and its attributes with those of its events."""
+    """A span: its trace, its own id and those around it, its attributes and those of its events."""
 
     trace: str
     id: str
+    parent: str | None
+    start: str
     held: dict[str, object]
     events: list[tuple[str, dict[str, object]]]
 
@@ -30,25 +35,79 @@ class _Span(NamedTuple):
 def read_otel(log: ForeignLog) -> None:
     """Read spans; the same input asked again is another draw of it."""
     spans = [span for row in joined_objects(log.path, log) for span in _spans(row)]
-    answers = [span for span in spans if _replies(span)]
-    said, options = _by_span(answers, spans, log), log.options
+    runs = Runs(map(_turn, spans))
+    answers = [span for span in spans if span.id in runs.steps]
+    said, options = _by_span(runs, spans, log), log.options
     rows = numbered("answer", answers)
     exchange.read_exchanges(log, rows, lambda span: _exchanges(span, said[span.id], options))
+    by_id = {span.id: span for span in spans}
+    for run, steps in runs.unanswered.items():
+        tools = ", ".join(runs.by_id[steps[-1]].tools)
+        log.problem(f"run {run}", f"it ends with a call of {tools} and has no answer")
+    for answer, steps in runs.steps.items() if runs.has_tools else ():
+        grade = exchange.grade_among(_plain(said[answer]), options.grade).correct
+        turns = [
+            Step(runs.by_id[p].tools, _plain(said[p]).get("confidence")) for p in (*steps, answer)
+        ]
+        add_run(log, runs.runs[answer], _model(by_id[answer]), grade, turns)
+
+
+def _plain(said: exchange.Raw) -> exchange.Raw:
+    """Return what was said of a reply by others than calibrant."""
+    return {name: value for name, value in said.items() if not name.startswith(_OWN)}
+
+
+def _model(span: _Span) -> str:
+    return str(exchange.first_of(span.held, _MODELS) or "model")
+
+
+def _turn(span: _Span) -> Turn:
+    operation = span.held.get("gen_ai.operation.name")
+    tools = _tools(span)
+    return Turn(
+        span.id,
+        span.trace,
+        span.parent,
+        span.start,
+        reply=bool(tools or _replies(span)),
+        tools=tools,
+        is_agent=operation in ("invoke_agent", "create_agent"),
+        is_tool=operation == "execute_tool",
+    )
+
+
+def _tools(span: _Span) -> tuple[str, ...]:
+    """Return the tools that a reply calls, by the convention of today or the ones before."""
+    found: list[str] = []
+    for message in _messages(span, *_SAID):
+        inner = exchange.json_in(message) if isinstance(message, str) else message
+        if not isinstance(inner, Mapping):
+            continue
+        parts = [*(inner.get("parts") or ()), *(inner.get("tool_calls") or ())]
+        calls = [p for p in parts if isinstance(p, Mapping) and p.get("type") in _CALLS]
+        found += [
+            str(exchange.first_of({**p, **(p.get("function") or {})}, ("name",))) for p in calls
+        ]
+    return tuple(found)
 
 
 def _spans(row: exchange.Raw) -> Iterator[_Span]:
     for resource in row.get("resourceSpans") or ():
         for scope in resource.get("scopeSpans") or ():
             for span in scope.get("spans") or ():
-                yield _span(span["traceId"], span["spanId"], span)
+                yield _span(span["traceId"], span["spanId"], span.get("parentSpanId"), span)
     if isinstance(row.get("context"), Mapping):
-        yield _span(row["context"]["trace_id"], row["context"]["span_id"], row)
+        yield _span(
+            row["context"]["trace_id"], row["context"]["span_id"], row.get("parent_id"), row
+        )
 
 
-def _span(trace: Any, span_id: Any, row: exchange.Raw) -> _Span:
+def _span(trace: Any, span_id: Any, parent: Any, row: exchange.Raw) -> _Span:
     events = row.get("events") or ()
     named = [(str(event["name"]), _attributes(event.get("attributes"))) for event in events]
-    return _Span(str(trace), str(span_id), _attributes(row.get("attributes")), named)
+    start = str(row.get("start_time") or row.get("startTimeUnixNano") or "")
+    around = str(parent) if parent else None
+    return _Span(str(trace), str(span_id), around, start, _attributes(row.get("attributes")), named)
 
 
 def _attributes(attributes: Any) -> dict[str, object]:
@@ -73,7 +132,7 @@ def _messages(span: _Span, attribute: str, older: str, events: Iterable[str]) ->
 
 
 def _replies(span: _Span) -> list[str]:
-    messages = _messages(span, "gen_ai.output.messages", "gen_ai.completion", ("gen_ai.choice",))
+    messages = _messages(span, *_SAID)
     return [text for text in map(exchange.plain_text, messages) if text]
 
 
@@ -86,29 +145,29 @@ def _evaluations(span: _Span) -> Iterator[tuple[object, str, object]]:
             yield body.get("gen_ai.response.id"), str(body["gen_ai.evaluation.name"]), value
 
 
-def _by_span(
-    answers: list[_Span], spans: list[_Span], log: ForeignLog
-) -> Mapping[str, dict[str, object]]:
-    """Return what was said of each answer: in its span, of its id, or in a trace with it alone."""
+def _by_span(runs: Runs, spans: list[_Span], log: ForeignLog) -> Mapping[str, dict[str, object]]:
+    """Return what was said of each reply: in its span, of its id, or around it."""
     said: dict[str, dict[str, object]] = defaultdict(dict)
-    of_trace: dict[str, list[str]] = defaultdict(list)
-    for span in answers:
-        of_trace[span.trace].append(span.id)
-    by_reply = {span.held.get("gen_ai.response.id"): span.id for span in answers}
-    lost = 0
+    by_reply = {span.held.get("gen_ai.response.id"): span.id for span in spans if _turn(span).reply}
+    lost: Counter[str] = Counter()
     for span in spans:
-        inside = of_trace[span.trace]
-        alone = inside[0] if len(inside) == 1 else None
-        here = span.id if span.id in inside else alone
+        here = runs.judged(span.id)
         for reply, name, value in _evaluations(span):
             place = here if reply is None else by_reply.get(reply, here)
             if place is None:
-                lost += 1
+                lost[name] += 1
             else:
                 said[place][name] = value
-    if lost:
-        log.note(f"{lost} evaluations name no answer, and their trace has none or several")
+    for name, count in lost.items():
+        why = f"{count} of these name no answer, and their trace has none or several"
+        log.problem(f"evaluation {name}", why)
     return said
+
+
+def _last_of_user(asked: list[Any]) -> Any:
+    """Return what a person asked last: results of tools come after it."""
+    own = [m for m in asked if isinstance(m, Mapping) and m.get("role") in ("user", "human")]
+    return (own or asked)[-1]
 
 
 def _exchanges(
@@ -127,9 +186,9 @@ def _exchanges(
     only = len(replies) == 1
     for reply in replies:
         yield exchange.Exchange(
-            question=exchange.plain_text(asked[-1]) if asked else "",
+            question=exchange.plain_text(_last_of_user(asked)) if asked else "",
             answer=reply,
-            model=str(exchange.first_of(span.held, _MODELS) or "model"),
+            model=_model(span),
             grade=grade if only else exchange.LoggedGrade(None, FILTERED_ONLY),
             confidence=stated if only else None,
             scores=own if only else {},
@@ -148,8 +207,11 @@ def read_langchain(log: ForeignLog) -> None:
     for _, row in exchange.log_rows(log):
         for run in _inside(row):
             traces[str(run.get("trace_id") or run.get("id"))].append(run)
+    lost: Counter[str] = Counter()
     rows = numbered("run", traces.values())
-    exchange.read_exchanges(log, rows, lambda runs: [_run(runs, log.options)])
+    exchange.read_exchanges(log, rows, lambda runs: [_run(runs, log, lost)])
+    for name, count in lost.items():
+        log.problem(f"feedback {name}", f"{count} of these are about steps, and grade no answer")
 
 
 def _inside(run: exchange.Raw) -> Iterator[exchange.Raw]:
@@ -158,26 +220,56 @@ def _inside(run: exchange.Raw) -> Iterator[exchange.Raw]:
         yield from _inside(child)
 
 
-def _run(runs: list[exchange.Raw], options: ReadOptions) -> exchange.Exchange:
+def _run(runs: list[exchange.Raw], log: ForeignLog, lost: Counter[str]) -> exchange.Exchange:
     whole = next((run for run in runs if not run.get("parent_run_id")), runs[0])
     exchange.refuse_failed(whole, "run")
     calls = [run for run in runs if run["run_type"] in ("llm", "chat_model") and run["outputs"]]
+    calls.sort(key=lambda run: str(run.get("start_time") or ""))
     generation = _generation(calls[-1]["outputs"]) if calls else {}
-    message = _unwrapped(generation.get("message") or {})
-    about = exchange.mapping_in(message.get("response_metadata"))
+    about = _about(generation)
+    turns = [_step(_generation(call["outputs"])) for call in calls]
+    steps = any(turn.tools for turn in turns)
+    if turns and turns[-1].tools:
+        raise exchange.NoAnswerError(f"it ends with a call of {', '.join(turns[-1].tools)}")
     outputs = exchange.mapping_in(whole["outputs"])
     extra, inner = (exchange.mapping_in(x) for x in (whole.get("extra"), outputs.get("output")))
-    values = {**exchange.mapping_in(extra.get("metadata")), **_feedback(whole)}
+    # An opinion is about the answer unless it stands on a step or a tool.
+    of_steps = [*(calls[:-1] if steps else ()), *(r for r in runs if r["run_type"] == "tool")]
+    lost.update(name for run in of_steps for name in _feedback(run))
+    of_answer = [run for run in runs if run is not whole and run not in of_steps]
+    said = {name: x for run in (*of_answer, whole) for name, x in _feedback(run).items()}
+    values = {**exchange.mapping_in(extra.get("metadata")), **said}
     stated = exchange.first_of({**outputs, **inner}, (exchange.CONFIDENCE,))
+    model = str(exchange.first_of({**values, **about}, _RUN_MODELS) or "model")
+    grade = exchange.grade_among(values, log.options.grade)
+    if steps:
+        add_run(log, str(whole.get("id")), model, grade.correct, turns)
     return exchange.Exchange(
         question=_words(whole["inputs"]),
         answer=_words(generation if whole in calls else outputs),
-        model=str(exchange.first_of({**values, **about}, _RUN_MODELS) or "model"),
-        grade=exchange.grade_among(values, options.grade),
+        model=model,
+        grade=grade,
         confidence=values.get(exchange.CONFIDENCE, stated),
-        tokens=exchange.response_logprobs(exchange.mapping_in(generation.get("generation_info")))
-        or exchange.response_logprobs(about),
+        tokens=_tokens(generation),
     )
+
+
+def _about(generation: exchange.Raw) -> exchange.Raw:
+    message = _unwrapped(generation.get("message") or {})
+    return exchange.mapping_in(message.get("response_metadata"))
+
+
+def _tokens(generation: exchange.Raw) -> list[Any] | None:
+    own = exchange.response_logprobs(exchange.mapping_in(generation.get("generation_info")))
+    return own or exchange.response_logprobs(_about(generation))
+
+
+def _step(generation: exchange.Raw) -> Step:
+    message = _unwrapped(generation.get("message") or {})
+    more = exchange.mapping_in(message.get("additional_kwargs"))
+    calls = message.get("tool_calls") or more.get("tool_calls") or ()
+    named = [exchange.mapping_in(call.get("function")) or call for call in calls]
+    return Step([str(call.get("name")) for call in named], tokens=_tokens(generation))
 
 
 def _generation(outputs: Any) -> exchange.Raw:

@@ -13,6 +13,7 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.data.formats import entries_below
 from calibrant.data.logs import exchange
+from calibrant.data.logs.agent_turns import Runs, Step, Turn, add_run
 from calibrant.data.logs.json_text import KINDS, as_text, json_or_none, json_rows, numbered
 from calibrant.data.logs.log import ForeignLog
 from calibrant.data.logs.recognise import ROWS, fits
@@ -33,6 +34,12 @@ def _named(path: Path, stem: str) -> Path | None:
 def read_phoenix(log: ForeignLog) -> None:
     """Read spans or runs; the same input asked again is another draw of it."""
     rows, annotations = _content(log)
+    rows = list(rows)
+    spans = [row for _, row in rows if row.get(_SPAN) and not fits(row, ROWS["phoenix"])]
+    runs = Runs(map(_turn, spans))
+    if runs.has_tools:
+        annotations = _of_replies(log, runs, annotations)
+        rows = [(place, row) for place, row in rows if str(row.get(_SPAN)) in runs.steps]
 
     def exchanges(row: exchange.Raw) -> Iterator[exchange.Exchange]:
         if fits(row, ROWS["phoenix"]):
@@ -41,6 +48,69 @@ def read_phoenix(log: ForeignLog) -> None:
             yield _span(row, annotations, log.options.grade)
 
     exchange.read_exchanges(log, rows, exchanges)
+    if runs.has_tools:
+        _add_runs(log, runs, {str(row[_SPAN]): row for row in spans}, annotations)
+
+
+def _turn(row: exchange.Raw) -> Turn:
+    kind = next((row[name] for name in _KIND if row.get(name)), "LLM")
+    found: list[str] = []
+    for message in row.get("attributes.llm.output_messages") or ():
+        inner = exchange.mapping_in(message)
+        for call in inner.get("message.tool_calls") or ():
+            name = exchange.mapping_in(call).get("tool_call.function.name")
+            found += [] if name is None else [str(name)]
+    about = exchange.first_of(row, ("parent_id", "parent_span_id"))
+    return Turn(
+        str(row[_SPAN]),
+        str(row.get("context.trace_id")),
+        None if about is None else str(about),
+        str(row.get("start_time") or ""),
+        reply=kind == "LLM" and (bool(found) or _is_reply(row)),
+        tools=tuple(found),
+        is_agent=kind == "AGENT",
+        is_tool=kind == "TOOL",
+    )
+
+
+def _of_replies(
+    log: ForeignLog, runs: Runs, annotations: Mapping[str, _Said]
+) -> Mapping[str, _Said]:
+    """Return what was said by the reply it is about; what is about none is listed."""
+    said: dict[str, _Said] = {}
+    for span, opinions in annotations.items():
+        place = runs.judged(span) if span in runs.by_id else None
+        if place is None:
+            for name, _, _ in opinions:
+                log.problem(f"annotation {name} of {span}", "it is about no answer")
+        else:
+            said.setdefault(place, []).extend(opinions)
+    return said
+
+
+def _add_runs(
+    log: ForeignLog,
+    runs: Runs,
+    rows: Mapping[str, exchange.Raw],
+    annotations: Mapping[str, _Said],
+) -> None:
+    """Add the turns of every run, and list those that end without an answer."""
+    for run, steps in runs.unanswered.items():
+        tools = ", ".join(runs.by_id[steps[-1]].tools)
+        log.problem(f"run {run}", f"it ends with a call of {tools} and has no answer")
+    for answer, steps in runs.steps.items():
+        values = {name: x for name, _, x in annotations.get(answer, [])}
+        turns = [
+            Step(
+                runs.by_id[place].tools,
+                {name: x for name, _, x in annotations.get(place, [])}.get(exchange.CONFIDENCE),
+                exchange.response_logprobs(rows[place].get("attributes.output.value")),
+            )
+            for place in (*steps, answer)
+        ]
+        model = str(rows[answer].get("attributes.llm.model_name") or "model")
+        grade = exchange.grade_among(values, log.options.grade).correct
+        add_run(log, runs.runs[answer], model, grade, turns)
 
 
 def _content(

@@ -32,6 +32,8 @@ TAKE, ASK, REFUSE = "take", "ask", "refuse"
 # A reading is taken only from these scores on, and where no other is within the margin.
 _SAID_LEAST, _OUTCOME_LEAST = 3.0, 2.6
 _MARGIN, _ROLE_MARGIN = 1.5, 1.2
+_CROWD, _NAMED = 4, 2.5
+"""So many columns may be the confidence, and none is called so: no question about three helps."""
 _LEAST_SAID, _LEAST_OUTCOME, _LEAST_SUM = 1.9, 1.3, 4.6
 
 
@@ -42,6 +44,7 @@ class Decision(Struct):
     choices: tuple[Choice, ...] = ()
     doubts: tuple[str, ...] = ()
     why: str = ""
+    crowd: tuple[str, ...] = ()
 
 
 class Named(Struct, frozen=True):
@@ -115,6 +118,7 @@ class _Assignment:
         lift_by_association(self.said, self.outcomes, self.columns)
         self.said.sort(key=lambda c: -c.score)
         self.outcomes.sort(key=lambda o: -o.score)
+        self.some_named = any(c.named >= 2 and c.score >= 2 for c in self.said)
         self.made: set[str] = set()
 
     # -- readings ---------------------------------------------------------------------------
@@ -134,6 +138,8 @@ class _Assignment:
             said.score < _LEAST_SAID or outcome.score < _LEAST_OUTCOME or total < _LEAST_SUM
         ):
             return Decision(REFUSE, why=self._lacking())
+        if crowd := self._crowd(best, choices):
+            return Decision(REFUSE, why="confidence:" + outcome.column, crowd=crowd)
         self._add_methods(best, choices)
         near = [*self._rivals(best, choices), *self._of_one_model(best)]
         weak = self._is_weak(best, near)
@@ -148,7 +154,16 @@ class _Assignment:
         if not doubts:
             return Decision(TAKE, (self._with_left_out(best),))
         others = [*variants(best, doubts, self.columns), *near]
-        return Decision(ASK, (best, *others)[:3], tuple(doubts))
+        return Decision(ASK, _graded_first([best, *others])[:3], tuple(doubts))
+
+    def _crowd(self, best: Choice, choices: Sequence[Choice]) -> tuple[str, ...]:
+        """Return the columns that may all be the confidence, where none is called like one."""
+        said, outcome = best.said[0], best.outcome
+        if said.score >= _NAMED or outcome.pair or name_roles(outcome.column).graded < 2:
+            return ()
+        near = [c for c in choices if best.score - c.score < _MARGIN]
+        columns = tuple(dict.fromkeys(choice.said[0].column for choice in near))
+        return columns if len(columns) >= _CROWD else ()
 
     def _of_models(self) -> list[Choice]:
         """Return the reading of models side by side, if they stand so."""
@@ -206,7 +221,8 @@ class _Assignment:
             return None
         if not outcome.pair and are_linked(said, outcome):
             score += 1.2
-        score += 0.4 * (abs(found.z) > 3) + 0.8 * (abs(found.z) > 5 and said.named < 2)
+        nameless = said.named < 2 and not self.some_named
+        score += 0.4 * (abs(found.z) > 3) + 0.8 * (abs(found.z) > 5 and nameless)
         unrelated = abs(found.z) < 2 and found.n >= 100 and roles.graded < 2.9
         score -= 0.6 * (unrelated and not outcome.pair)
         reverse = found.auroc < 0.42 and found.z < -3
@@ -344,6 +360,21 @@ class _Assignment:
         if said:
             return "outcome:" + ",".join(said[:3])
         return "confidence:" + ",".join(graded[:3]) if graded else ""
+
+
+def _graded_first(choices: Sequence[Choice]) -> tuple[Choice, ...]:
+    """Return readings with a column of grades before the one that compares two columns."""
+    first = choices[0]
+    if not first.outcome.pair:
+        return tuple(choices)
+    graded = [
+        choice
+        for choice in choices
+        if not (choice.outcome.pair or choice.doubts or choice.outcome.doubt)
+        and choice.said[0].column == first.said[0].column
+        and choice.outcome.score >= _OUTCOME_LEAST
+    ]
+    return (*graded, *(choice for choice in choices if choice not in graded))
 
 
 _PLAIN = frozenset(["correct", "pass", "passed", "👍", "right", "✓", "thumbs_up"])

@@ -4,6 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from calibrant.core.arrays import Floats
+from calibrant.data.reading.scales import RANKS
 
 
 class SaidCandidate(Struct):
@@ -39,7 +40,7 @@ class SaidCandidate(Struct):
     @property
     def ranked(self) -> bool:
         """Whether the values have an order alone."""
-        return self.scale == "rank"
+        return self.scale in RANKS
 
 
 class OutcomeCandidate(Struct):
@@ -59,6 +60,7 @@ class OutcomeCandidate(Struct):
     verified: bool = False
     closed: bool = True
     happened: bool = False
+    leftover: bool = False
     conflict: "OutcomeCandidate | None" = None
     same: str = ""
 

@@ -158,6 +158,8 @@ def to_scale(values: Floats, marked: Mask, scale: str) -> npt.NDArray[np.float64
     if scale == "logprob":
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(read))
+    if scale == "rank-down":
+        return -read
     if scale == "uncertainty":
         percent = bool(np.nanmax(read, initial=0.0) > 1)
         return 1 - np.where(marked | (not percent), read, read / 100)

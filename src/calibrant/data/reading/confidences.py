@@ -11,7 +11,7 @@ from calibrant.data.reading.candidates import SaidCandidate
 from calibrant.data.reading.cells import REFUSALS, to_scale, word_scale, word_values
 from calibrant.data.reading.columns import Column
 from calibrant.data.reading.record import FRACTION, PERCENT
-from calibrant.data.reading.scales import LEVELS, MIXED, RANK, levels_of, scale_of
+from calibrant.data.reading.scales import LEVELS, MIXED, RANK, RANK_DOWN, levels_of, scale_of
 
 _NAMELESS = 1.8
 """What a column whose name says nothing scores at most."""
@@ -106,8 +106,7 @@ def _uncertainty(column: Column, named: float, inside: float) -> SaidCandidate:
     if inside >= 0.995 and "entropy" not in column.tokens:
         note = f"{column.name} says how unsure the model was: confidence is 1 - {column.name}."
         return _candidate(column, named + 1, named, "uncertainty", doubt="uncertainty", note=note)
-    found = _candidate(column, named - 0.5, named, RANK, doubt=RANK)
-    found.values = -found.values
+    found = _candidate(column, named - 0.5, named, RANK_DOWN, doubt=RANK)
     found.notes = (f"A low {column.name} means sure; it has no scale.",)
     return found
 

@@ -34,7 +34,7 @@ def _candidates(column: Column, said: Sequence[SaidCandidate]) -> list[OutcomeCa
     share = 1 - sum(words[word] for word in unknown) / max(sum(words.values()), 1)
     doubt = "decision" if roles.decision and roles.right < 2.9 else ""
     known = bool((good and bad) or (yes and no))
-    if 0.75 <= share < 0.97 and len(unknown) <= 3 and roles.graded >= 2 and known:
+    if unknown and share >= 0.75 and len(unknown) <= 3 and roles.graded >= 2 and known:
         doubt, rest, share = "leftover", rest | unknown, 1.0
     if share >= 0.97 and good | bad and not good | bad <= _CODES:
         return [_by_words(column, good, bad, yes, no, rest, doubt)]
@@ -217,6 +217,7 @@ def _candidate(
         notes,
         inverted=inverted,
         happened=happened,
+        leftover=doubt == "leftover",
     )
 
 
@@ -231,4 +232,5 @@ def turned(outcome: OutcomeCandidate) -> OutcomeCandidate:
         outcome.right,
         notes=(f"{shown} in {outcome.column} is read as right.",),
         graded=outcome.graded,
+        leftover=outcome.leftover,
     )

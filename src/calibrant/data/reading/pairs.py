@@ -14,7 +14,7 @@ from calibrant.data.reading.names import share_a_stem, token_weights, tokens
 from calibrant.data.reading.record import FRACTION
 
 _TRUTH = {**dict.fromkeys(YES, "true"), **dict.fromkeys(NO, "false")}
-_FEW_CLASSES, _LEAST_ROWS = 30, 5
+_FEW_CLASSES, _LEAST_ROWS, _KNOWN = 30, 5, 0.9
 
 
 def plain_answers(cells: pl.Series, *, truth: bool = False) -> pl.Series:
@@ -48,18 +48,29 @@ def _only_truth(cells: pl.Series) -> bool:
 
 
 def is_closed(answer: pl.Series, gold: pl.Series) -> bool:
-    """Return whether answers are of few kinds, which need no meaning to be graded.
+    """Return whether answers are of a known kind, which needs no meaning to be graded.
+
+    That is so where wrong answers, too, are right ones of other rows, or where there are few.
 
     Examples
     --------
     >>> is_closed(pl.Series(["a", "B", "b"]), pl.Series(["a", "b", "a"]))
     True
+    >>> is_closed(pl.Series(["Paris", "in Rome", "oslo"]), pl.Series(["Paris", "Rome", "Oslo"]))
+    False
     """
     truth = _only_truth(answer) and _only_truth(gold)
     given, right = (plain_answers(cells, truth=truth) for cells in (answer, gold))
-    kinds = {*right.drop_nulls().unique()}
-    known = given.drop_nulls().is_in([*kinds]).mean()
-    return len(kinds) <= _FEW_CLASSES and float(str(known if known is not None else 1)) >= 0.9
+    return _is_closed(given, right)
+
+
+def _is_closed(given: pl.Series, right: pl.Series) -> bool:
+    kinds = right.drop_nulls().unique()
+    wrong = given.filter((given != right).fill_null(False)).is_in(kinds.implode())
+    known = given.drop_nulls().is_in(kinds.implode()).mean()
+    others = wrong.mean() if wrong.len() >= _LEAST_ROWS else known
+    enough = float(str(known if known is not None else 1)) >= _KNOWN
+    return enough and (kinds.len() <= _FEW_CLASSES or float(str(others)) >= _KNOWN)
 
 
 def pair_candidates(columns: Sequence[Column]) -> list[OutcomeCandidate]:
@@ -123,8 +134,11 @@ def _pair(answer: Column, gold: Column) -> OutcomeCandidate | None:
     score = 0.6 + 0.5 * answer.roles.answer + 0.6 * named + 0.5 * (shared > 0.6) + 0.3 * closed
     score += 1.2 * (same and named >= 1.7) + 1.2 * share_a_stem(_rest(answer), _rest(gold))
     known = float(str(given.filter(both).is_in([*g]).mean()))
-    fine = closed and known >= 0.9
+    fine = _is_closed(given.filter(both), right.filter(both))
     notes = [f"An answer is right where {answer.name} equals {gold.name}."]
+    blank = float(str(given.fill_null("").eq("").mean()))
+    if blank:
+        notes.append(f"{blank:.1%} of the rows have no {answer.name}: these are not attempted.")
     if not fine:
         notes.append(
             f"{1 - known:.0%} of the answers are none of the right ones of any row: if they are "

@@ -143,7 +143,7 @@ def refusal(
         shown = ", ".join(names[:12])
         hint = Hint("name it with {confidence} (there are: {0})", shown)
         error = NoConfidenceError(rule, hint=hint)
-        error.graded = tuple(found.split(","))
+        error.graded = tuple(name for name in found.split(",") if name in names)
         return error
     rule = (
         f"there is a confidence ({found}), but no column 'correct': calibration needs a right or "

@@ -1,6 +1,7 @@
 """How a table is read: which column plays which role, in which scale, and what was guessed."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -43,6 +44,12 @@ class Reading(Struct, frozen=True):
         Sentences about what was read in another way than it stands there.
     options
         Options that read further rows in the same way, where columns alone do not say it.
+    asked
+        What somebody said about it.
+    left_out
+        Rows that are not used, by the rule that they break.
+    source
+        What was read.
     """
 
     columns: Mapping[str, str] = {}
@@ -56,6 +63,9 @@ class Reading(Struct, frozen=True):
     models: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     options: Mapping[str, str] = {}
+    asked: Mapping[str, Any] = {}
+    left_out: Mapping[str, int] = {}
+    source: Any = None
 
     @property
     def sentence(self) -> str | None:

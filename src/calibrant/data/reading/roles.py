@@ -1,6 +1,7 @@
 """Which column plays which role: those that are named, and the others by name and content."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import polars as pl
@@ -66,6 +67,18 @@ def require_column(
     return column
 
 
+def require_one_name(used: Iterable[str], names: Sequence[str]) -> None:
+    """Refuse a column in use whose name another has too: a reader gave that one a number."""
+    for name in used:
+        count = 1 + sum(re.fullmatch(re.escape(name) + r" \[\d+\]", other) is not None
+                        for other in names)  # fmt: skip
+        if count > 1:
+            raise InputError(
+                f"the header names the column {name!r} {count} times",
+                hint="give each column a name of its own, so that nobody guesses which is meant",
+            )
+
+
 def resolve_roles(
     names: list[str],
     asked: Mapping[str, str | None],
@@ -116,6 +129,7 @@ def resolve_roles(
     if not columns["question_id"] and number_ids:
         columns["question_id"] = _numbers_of_questions(names, columns, peek, beside_others)
         guessed += ["question_id"] * len(columns["question_id"])
+    require_one_name([name for name in _taken(columns) if not roles.models], names)
     models = roles.models or _models_beside(columns, given)
     order = {role: columns[role] for role in ROLES}
     return structs.replace(
@@ -159,7 +173,8 @@ def _judged(
             return roles
     else:
         roles = Roles(columns)
-        _take_schema(names, columns, peek, optional)
+        # Who says what right is called means the column of outcomes.
+        _take_schema(names, columns, peek, ("correct",) if asked.get("right") else optional)
     if all(role in columns for role in _REQUIRED):
         return roles
     rows = sample()
@@ -195,15 +210,9 @@ def _take_schema(
     if "correct" in optional:
         columns["correct"] = ["correct"]
         return
-    held = peek(["correct"])["correct"]
-    if (
-        held.dtype.is_numeric()
-        or held.dtype.is_nested()
-        or is_outcome(held.head(100_000))
-        or not (
-            held.dtype == pl.String and 2 < held.n_unique() <= 40 and "confidence" not in columns
-        )
-    ):
+    held = peek(["correct"])["correct"].head(100_000)
+    shares = held.dtype.is_numeric() and ((held >= 0) & (held <= 1)).all()
+    if held.dtype.is_nested() or shares or held.null_count() == held.len() or is_outcome(held):
         columns["correct"] = ["correct"]
 
 

@@ -8,7 +8,9 @@ from msgspec import Struct
 from calibrant.core.arrays import Floats
 from calibrant.data.reading.record import FRACTION, PERCENT
 
-LEVELS, MIXED, RANK = "levels", "mixed", "rank"
+LEVELS, MIXED, RANK, RANK_DOWN = "levels", "mixed", "rank", "rank-down"
+RANKS = frozenset([RANK, RANK_DOWN])
+"""Scales of which only the order tells: a high value means sure, or a low one."""
 # Tops of questionnaires, and the shares from which a column is surely on one scale.
 _TOPS = (4, 5, 7, 10)
 _MIXED_LEAST, _SOME, _MOST = 0.03, 0.5, 0.9

@@ -25,7 +25,7 @@ from calibrant.data.reading.cells import (
 from calibrant.data.reading.record import FRACTION, PERCENT
 from calibrant.data.reading.scales import LEVELS, MIXED, Scale, scale_of
 
-SCALES = (FRACTION, PERCENT, "logprob", "uncertainty", "rank", "mixed", "words")
+SCALES = (FRACTION, PERCENT, "logprob", "uncertainty", "rank", "rank-down", "mixed", "words")
 """Scales that have a name; levels such as 1-5 and words with values are others."""
 _PLAIN_FLAGS = frozenset({"true", "false"})
 _NO_TEXT = pl.lit(None, pl.String)
@@ -83,8 +83,9 @@ def _named_right(
     """Read outcomes by the words that somebody says mean right; others mean wrong."""
     text = lowered(column)
     words = word_counts(column, most=column.len())
-    meant = [_as_written(word, words) for word in right.lower().split(",") if word.strip()]
-    strange = [word for word in meant if word not in words]
+    named = _words_named(right, words)
+    meant, rest = named[0], NEITHER - {*named[0]}
+    strange = [word for some in named for word in some if word not in words]
     if strange or not meant:
         shown = ", ".join([*words][:12]) + (" .." if len(words) > 12 else "")
         raise InputError(
@@ -93,15 +94,31 @@ def _named_right(
             if strange
             else Hint("the column holds: {0}", shown),
         )
+    if len(named) > 1:
+        rest = {*words} - {*meant, *named[1]}
     value = {word: float(word in meant) for word in words}
-    neither = text.is_in([*(NEITHER - {*meant})]).fill_null(False)
+    neither = text.is_in([*rest]).fill_null(False)
     numbers = text.replace_strict(value, default=None, return_dtype=pl.Float64)
     numbers = pl.select(pl.when(~neither).then(numbers)).to_series()
     read = frame.with_columns(
         numbers.alias("correct"), _NO_TEXT.alias("_correct_text"), neither.alias("_neither")
     )
-    wrong = [word for word in sorted(words) if word not in meant and word not in NEITHER]
+    wrong = [word for word in sorted(words) if word not in meant and word not in rest]
     return read, "/".join([*sorted({*meant}), *wrong][:12])
+
+
+def _words_named(right: str, words: Mapping[str, int]) -> list[list[str]]:
+    """Return the words that mean right and, where a slash says them, those that mean wrong."""
+    whole = right.strip().lower()
+    parts = [whole] if whole in words else whole.split("/", 1)
+    if len(parts) > 1 and any(_as_written(word, words) in words for word in whole.split(",")
+                              if "/" in word):  # fmt: skip
+        parts = [whole]
+    one = [part if part in words else None for part in parts]
+    return [
+        [part] if known else [_as_written(word, words) for word in part.split(",") if word.strip()]
+        for part, known in zip(parts, one, strict=True)
+    ]
 
 
 def _as_written(word: str, words: Mapping[str, int]) -> str:
@@ -155,7 +172,24 @@ def read_confidence(
             all_signs = bool(plain.any() and not np.isfinite(values[bounded]).any())
             return frame, PERCENT if all_signs else FRACTION, all_signs
         return _scaled(frame, values, ~bounded, PERCENT), PERCENT, True
+    if scale == "uncertainty":
+        _refuse_unbounded(values[~plain])
     return _scaled(frame, values, plain, scale), scale, False
+
+
+def _refuse_unbounded(values: Floats) -> None:
+    """Refuse to take 1 - x of what is neither a share nor a percentage, such as an entropy."""
+    known = values[np.isfinite(values)]
+    top = float(known.max(initial=0.0))
+    if known.min(initial=0.0) < 0 or 1 < top <= 10 or top > 100:
+        raise InputError(
+            Hint(
+                "{scale} takes 1 - x of shares or percentages, and these reach {0}",
+                f"{top:g}",
+                scale="uncertainty",
+            ),
+            hint=Hint("where only their order tells, use {scale}", scale="rank-down"),
+        )
 
 
 def _scaled(frame: pl.DataFrame, values: Floats, kept: Mask, scale: str) -> pl.DataFrame:
@@ -239,7 +273,8 @@ _SCALE_WORDS = {
     MIXED: "values up to 1 are shares, the others percentages",
     PERCENT: "all are percentages",
     "logprob": "they are log-probabilities",
-    "rank": "only their order tells",
+    "rank": "only their order tells, a high one means sure",
+    "rank-down": "only their order tells, a low one means sure",
 }
 
 

@@ -64,7 +64,7 @@ class AuditOptions(Struct, frozen=True, kw_only=True):
         As for `audit`.
     meaning_bins
         Bins of calibration errors over meanings: Sem-ECE, and the scores that it is made of.
-    unlimited_draws
+    unlimited_draws, label
         As for `audit`.
     labels
         Store of labels that people made, as for `audit`.
@@ -88,6 +88,7 @@ class AuditOptions(Struct, frozen=True, kw_only=True):
     seed: int = 0
     meaning_bins: int = 10
     unlimited_draws: bool = False
+    label: str = "split"
     named_metrics: tuple[str, ...] = ()
     labels: Any = None
 
@@ -121,6 +122,7 @@ class AuditOptions(Struct, frozen=True, kw_only=True):
             "by": list(self.by),
             **({"metrics": list(self.named_metrics)} if self.named_metrics else {}),
             **({"labels": str(self.labels)} if self.labels else {}),
+            **({"label": self.label} if self.label != "split" else {}),
             **table_settings(structs.asdict(self.table)),
         }
 

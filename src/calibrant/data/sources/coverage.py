@@ -169,7 +169,7 @@ def _answer_column(kept: pl.DataFrame) -> str | None:
     if "answer" in kept.columns:
         return "answer"
     told = {*_KEYS, "question_id", *_TEXTS}
-    texts = [name for name in kept.columns if kept.schema[name] == pl.String and name not in told]
+    texts = [n for n, kind in kept.schema.items() if kind == pl.String and n not in told]
     never = kept.filter((pl.col("correct").max() == 0).over(_KEYS)) if texts else kept.clear()
     if not never.height:
         return None

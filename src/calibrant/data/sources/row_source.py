@@ -15,7 +15,7 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.data import ScoreBlock, Scores
 from calibrant.data.label_schema import SPREAD
-from calibrant.data.reading.scales import RANK
+from calibrant.data.reading.scales import RANKS
 from calibrant.data.sources.audit_options import (
     REPEATED,
     AuditOptions,
@@ -72,7 +72,7 @@ def row_source(opened: Input, options: AuditOptions) -> AuditSource:
     head["settings"] |= {"raw_scores": sorted(raw)} if raw else {}
     rankings = _known_rankings(opened, options) | raw.keys() | opened.non_probability
     scores = opened.scores(options, rankings)
-    if scores.reading.scale == RANK:
+    if scores.reading.scale in RANKS:
         rankings |= {*scores.frame["method"].unique()}
     if options.recalibrate is not None:
         with error_source(head["source"]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from calibrant.core.method_words import METHOD_WORDS
 from calibrant.data import Study, read_table, scan_table, source_name
 from calibrant.data.label_schema import WEIGHT
 from calibrant.data.reading.names import name_roles
-from calibrant.data.reading.roles import outcome_columns
 from calibrant.data.score_table import models_by_file
 from calibrant.data.sources.draws import with_silent
 from calibrant.data.sources.input import AuditedTable, Input
@@ -82,8 +81,13 @@ class OpenArrays(Input):
 class OpenTables(Input):
     """One or several tables: paths, dataframes, mappings of columns."""
 
-    def __init__(self, given: Any) -> None:
-        self.given = given
+    def __init__(self, given: Any, chosen: Mapping[str, Any] | None = None) -> None:
+        # What a reading that was made before says, where the call says nothing else.
+        self.given, self._chosen = given, chosen or {}
+
+    def _read_so(self, asked: ReadingOptions) -> ReadingOptions:
+        open_ones = {n: x for n, x in self._chosen.items() if getattr(asked, n) in (None, False)}
+        return replace(asked, **open_ones)
 
     @property
     def tables(self) -> list[Any]:
@@ -97,6 +101,7 @@ class OpenTables(Input):
 
     def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:
         """Return the tables, whose drawn labels count by the weights of their draw."""
+        asked = self._read_so(asked)
         for table in self.tables:
             _refuse_graded_lists(table, asked.confidence, asked.correct)
         self._require_labels(asked.correct)
@@ -117,6 +122,7 @@ class OpenTables(Input):
 
     def probabilities_table(self, asked: ReadingOptions) -> tuple[Any, ReadingOptions]:
         """Return the tables for verbs that count every row the same."""
+        asked = self._read_so(asked)
         for table in self._drawn:
             from calibrant.data.sources.drawn_labels import refuse_unequal
 
@@ -125,6 +131,7 @@ class OpenTables(Input):
 
     def compared(self, asked: ReadingOptions) -> tuple[Any, ReadingOptions]:
         """Return the tables for a comparison: questions of drawn labels had the same chance."""
+        asked = self._read_so(asked)
         for table in self._drawn:
             from calibrant.data.sources.drawn_labels import refuse_exported
 
@@ -171,9 +178,8 @@ class OpenTables(Input):
         for source in self.tables:
             table = with_fields(scan_table(source), [correct])
             names = column_names(table, source)
-            usual = outcome_columns(names)
-            column = correct or (usual[0] if len(usual) == 1 else None)
-            if column is None or column not in names:
+            column = correct or "correct"
+            if column not in names:
                 continue
             # Both questions stop at the first row that answers them.
             some_row = collect(table.select(column).head(1), source).height > 0

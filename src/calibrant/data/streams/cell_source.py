@@ -24,6 +24,7 @@ from calibrant.data.sources.audit_options import AuditOptions, AuditSource, Sour
 from calibrant.data.sources.reading import ReadingOptions
 from calibrant.data.streams import streaming
 from calibrant.data.streams.engines import Engine, LocalEngine, engine_named
+from calibrant.data.streams.stream_search import StreamSearch
 from calibrant.metrics.stats.cell_sums import CellGrid, CellSums
 
 if TYPE_CHECKING:
@@ -51,10 +52,11 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
         summed.refuse_rankings()
         summed.refuse_many_broken(options.table.on_invalid)
         _refuse_repeats(summed.streamed, total.rows)
+        search = StreamSearch(summed.streamed, options.table, total.rows)
     return AuditSource(
         summed.head("audit", seed=options.seed, settings=options.settings),
         summed.reading(parts=summed.parts, cells=summed.streamed.plan.grid.cells),
-        partial(_blocks, summed, options),
+        partial(_blocks, summed, options, search),
         summed.coverage,
         total.dropped,
         total.dropped_rows,
@@ -216,7 +218,9 @@ def sum_table(
     return total
 
 
-def _blocks(summed: SummedTable, options: AuditOptions) -> Iterator[SourceBlock]:
+def _blocks(
+    summed: SummedTable, options: AuditOptions, search: StreamSearch
+) -> Iterator[SourceBlock]:
     from calibrant.findings.claims.missing import Missing
 
     grid = summed.streamed.plan.grid
@@ -226,12 +230,15 @@ def _blocks(summed: SummedTable, options: AuditOptions) -> Iterator[SourceBlock]
     )
     for keys, sums in summed.keyed_sums():
         make, lost = partial(_block, sums, grid, options), summed.unscored(keys)
+        found = partial(search.of, keys)
         if not lost.any():
-            yield SourceBlock(keys, make, (note,))
+            yield SourceBlock(keys, make, (note,), dependence=found)
             continue
         accuracy = partial(_accuracy, sums.rows.sum(axis=1) + lost, options.level)
         missing = Missing(float(lost[1]), float(lost[0]))
-        yield SourceBlock(keys, make, (note,), missing=missing, accuracy=accuracy)
+        yield SourceBlock(
+            keys, make, (note,), missing=missing, accuracy=accuracy, dependence=found
+        )
 
 
 def _accuracy(graded: Indices, level: float) -> Estimate:

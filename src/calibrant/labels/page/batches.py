@@ -1,8 +1,6 @@
 """Batches for spreadsheets: written as text, taken back whatever a spreadsheet did to them."""
 
 import importlib.util
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +9,13 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PolarsError
 
-from calibrant.core.errors import InputError, error_source, printable
+from calibrant.core.errors import InputError, printable
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import writing
 from calibrant.data.formats import file_format
 from calibrant.data.label_schema import StoredItem
-from calibrant.data.limits import limit, limit_hint
-from calibrant.data.tables import WRITERS, neutral_cells, read_table, reason_of, unreadable
-from calibrant.data.text_tables import check_repeated, read_cells
+from calibrant.data.tables import WRITERS, neutral_cells, read_table, unreadable
+from calibrant.data.text_tables import read_cells
 from calibrant.findings.claims.words import count
 from calibrant.labels.labelling.session import LabelSession
 from calibrant.labels.page.server import shown_item
@@ -31,10 +28,8 @@ _WORDS = {
     "": "",
 }
 _ENDINGS = (".csv", ".jsonl", ".parquet", ".xlsx")
-_XLSX = b"PK\x03\x04"
 # Letters that a cell of a workbook can hold.
 _LONGEST_CELL = 32_000
-_BROKEN = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,51 +117,12 @@ def _cell_text(text: str) -> str:
 
 def _read_text(path: Path) -> pl.DataFrame:
     """Return a batch with every cell as text."""
-    with path.open("rb") as file:
-        packed = file.read(4) == _XLSX
-    if packed:
-        return _read_workbook(path)
     try:
-        if file_format(path) == "csv":
+        if file_format(path) in ("csv", "workbook"):
             return read_cells(path)
         return read_table(path).with_columns(pl.all().cast(pl.String))
     except PolarsError as error:
         raise unreadable(error, path) from None
-
-
-def _read_workbook(path: Path) -> pl.DataFrame:
-    books = _workbooks()
-    try:
-        with zipfile.ZipFile(path) as packed:
-            unpacked = sum(entry.file_size for entry in packed.infolist())
-        if unpacked > limit("unpacked_bytes"):
-            rule = f"the workbook unpacks to more than {limit('unpacked_bytes'):,} bytes"
-            raise InputError(rule, source=str(path), hint=limit_hint("unpacked_bytes"))
-        book = books.load_workbook(path, read_only=True, data_only=True)
-        try:
-            rows = [[None if v is None else str(v) for v in row] for row in book.active.values]
-        finally:
-            book.close()
-    except InputError:
-        raise
-    # What is damaged in a workbook shows as an error of zip, XML or the library's own lookups.
-    except (*_BROKEN, zipfile.BadZipFile, zlib.error, SyntaxError) as error:
-        rule = f"the workbook cannot be read: {reason_of(error)}"
-        raise InputError(rule, source=str(path), hint="save it again, or as .csv") from None
-    return _frame_of(rows, path)
-
-
-def _frame_of(rows: list[list[str | None]], path: Path) -> pl.DataFrame:
-    if not rows:
-        raise InputError("the workbook is empty", source=str(path))
-    names = [(name or "").strip() for name in rows[0]]
-    with error_source(str(path)):
-        check_repeated(names)
-    # Cells below no name are nobody's.
-    named = [place for place, name in enumerate(names) if name]
-    cells = [[row[p] if p < len(row) else None for p in named] for row in rows[1:]]
-    schema = {names[place]: pl.String for place in named}
-    return pl.DataFrame(cells, schema=schema, orient="row")
 
 
 def read_batch(path: Path) -> tuple[list[FilledLabel], int]:

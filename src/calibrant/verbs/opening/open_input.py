@@ -15,7 +15,7 @@ from calibrant.core.hints import Call, Hint
 from calibrant.data import Scores, Study, load_scores
 from calibrant.data.formats import database_part, entries_below, is_fetched, is_study, store_path
 from calibrant.data.logs.recognise import recognise
-from calibrant.data.reading import FRACTION
+from calibrant.data.reading import FRACTION, Reading
 from calibrant.data.reading.derived import set_grader
 from calibrant.data.reading.roles import outcome_columns
 from calibrant.data.sources.input import Input
@@ -135,6 +135,8 @@ def open_input(
     >>> opened.head("audit", seed=0, settings={})["source"]
     'arrays in memory'
     """
+    chosen = data.options if isinstance(data, Reading) else {}
+    data = data.source if isinstance(data, Reading) else data
     path = isinstance(data, str | Path) and str(data) != STDIN
     pool = Path(data) if path else data
     correct = outcomes if isinstance(outcomes, str) else None
@@ -151,7 +153,7 @@ def open_input(
         return OpenArrays(given, None if isinstance(outcomes, str) else outcomes)
     logs = () if path and (is_fetched(data) or database_part(data)[1]) else log_files(given)
     if not logs:
-        return OpenTables(given)
+        return OpenTables(given, chosen)
     # Loaded here: a table needs nothing that opens a log.
     from calibrant.answers.logs import OpenLog, foreign_tables
     from calibrant.data.logs.json_text import ReadOptions
