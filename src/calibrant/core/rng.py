@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-RngLike: TypeAlias = np.random.Generator | int | None
+Stream: TypeAlias = np.random.Generator
+RngLike: TypeAlias = Stream | int | None
 
 
 def as_generator(rng: RngLike) -> np.random.Generator:

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from calibrant.findings.documents.plans import Dynamics as Dynamics
     from calibrant.findings.verification.block import verification_block as verification_block
     from calibrant.findings.verification.block import verification_of as verification_of
-    from calibrant.findings.verification.block import verifications_of as verifications_of
     from calibrant.findings.verification.refusal import require_labels as require_labels
     from calibrant.labels.formulas import data_rate as data_rate
     from calibrant.labels.formulas import deepest_pipeline as deepest_pipeline
@@ -58,11 +57,11 @@ if TYPE_CHECKING:
     from calibrant.labels.published import scaling_labels as scaling_labels
     from calibrant.labels.published import self_evaluation as self_evaluation
     from calibrant.labels.published import temperature_error as temperature_error
-    from calibrant.labels.steepness import published_steepness as published_steepness
     from calibrant.labels.ranking import LEADERBOARD_METRICS as LEADERBOARD_METRICS
     from calibrant.labels.ranking import leaderboard as leaderboard
     from calibrant.labels.ranking import rank_intervals as rank_intervals
     from calibrant.labels.ranking import tie_groups as tie_groups
+    from calibrant.labels.steepness import published_steepness as published_steepness
     from calibrant.labels.subjects import subject_rankings as subject_rankings
     from calibrant.labels.watching.betting import CalibrationMonitor as CalibrationMonitor
     from calibrant.labels.watching.betting import GapRegion as GapRegion

@@ -1,7 +1,5 @@
 """CORP: reliability by isotonic regression, and the score decomposition it gives."""
 
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,15 +12,12 @@ from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.core.stored import Stored
 from calibrant.metrics.inputs import check, check_level
 from calibrant.metrics.stats.bootstrap import quantiles
-from calibrant.metrics.stats.common_draws import CommonDraws, batches
 from calibrant.metrics.stats.isotonic import isotonic_fit, isotonic_fits, pooled_sums
 from calibrant.metrics.stats.ranking import DistinctSums
 
 # Cells of nearly equal confidences that the band is made for, and simulations behind it.
 BAND_CELLS = 512
 BAND_DRAWS = 200
-# Drawn numbers of several blocks that are worked on at a time.
-TOGETHER = 60_000
 
 
 class Corp(Struct, frozen=True):
@@ -160,7 +155,7 @@ def reliability_curve(
     points: int = 200,
     level: float = 0.95,
     resamples: int = BAND_DRAWS,
-    rng: RngLike | CommonDraws = 0,
+    rng: RngLike = 0,
 ) -> ReliabilityCurve:
     """Return the CORP reliability curve with the band of a calibrated model at this n.
 
@@ -196,9 +191,8 @@ def curve_of_sums(
     rows: int,
     points: int,
     level: float,
-    rng: RngLike | CommonDraws,
+    rng: RngLike,
     resamples: int = BAND_DRAWS,
-    band: Floats | None = None,
 ) -> ReliabilityCurve:
     """Return the curve at some of its points.
 
@@ -208,44 +202,20 @@ def curve_of_sums(
         Sums at distinct confidences, the isotonic fit to them, and the rows behind them.
     points, level, rng, resamples
         As for `reliability_curve`.
-    band
-        The ends of the band at all of these confidences, where it was made already.
     """
     shown = even_places(sums.weight.size, points)
-    cells, nearest = sums, shown
-    if band is None:
-        cells = merged_cells(sums, BAND_CELLS)
-        # Outcomes are drawn with the confidences as probabilities.
-        trials = np.maximum(np.round(cells.weight * (rows / sums.weight.sum())), 1).astype(np.int64)
-        if isinstance(rng, CommonDraws):
-            drawn = rng.hits(trials, cells.confidence, resamples)
-        else:
-            size = (resamples, trials.size)
-            hits = as_generator(rng).binomial(trials, cells.confidence, size=size)
-            drawn = hits.astype(np.float64)
-        band = quantiles(isotonic_fits(trials.astype(np.float64), drawn), _tails(level))
+    nearest, cells = shown, merged_cells(sums, BAND_CELLS)
+    # Outcomes are drawn with the confidences as probabilities.
+    trials = np.maximum(np.round(cells.weight * (rows / sums.weight.sum())), 1).astype(np.int64)
+    hits = as_generator(rng).binomial(trials, cells.confidence, size=(resamples, trials.size))
+    drawn = hits.astype(np.float64)
+    band = quantiles(isotonic_fits(trials.astype(np.float64), drawn), _tails(level))
     if cells is not sums:
         nearest = np.searchsorted(cells.confidence, sums.confidence[shown])
         nearest = np.minimum(nearest, cells.weight.size - 1)
     low, high = (end[nearest] for end in band)
     weight = np.add.reduceat(sums.weight, shown) / sums.weight.sum()
     return ReliabilityCurve(sums.confidence[shown], fitted[shown], low, high, weight, rows, level)
-
-
-def calibrated_bands(many: Sequence[DistinctSums], level: float, rng: CommonDraws) -> list[Floats]:
-    """Return the band of `reliability_curve` for sums of rows without weights, made together."""
-    alike: defaultdict[int, list[int]] = defaultdict(list)
-    for number, sums in enumerate(many):
-        alike[sums.weight.size].append(number)
-    band_of: dict[int, Floats] = {}
-    for size, numbers in alike.items():
-        for some in batches(numbers, TOGETHER // (size * BAND_DRAWS)):
-            trials = np.stack([many[number].weight for number in some])
-            chance = np.stack([many[number].confidence for number in some])
-            drawn = rng.hits(trials.astype(np.int64), chance, BAND_DRAWS)
-            bands = quantiles(isotonic_fits(trials[:, None], drawn), _tails(level), axis=1)
-            band_of |= zip(some, bands.swapaxes(0, 1), strict=True)
-    return [band_of[number] for number in range(len(many))]
 
 
 def _tails(level: float) -> tuple[float, float]:

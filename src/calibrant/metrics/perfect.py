@@ -1,7 +1,6 @@
 """What perfect calibration would show: Spiegelhalter's z and a test of the binned error."""
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -9,20 +8,18 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats, Indices, MaybeArray
+from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.metrics.binned import bins_of
 from calibrant.metrics.inputs import Checked, check, undefined
 from calibrant.metrics.stats import error_law
 from calibrant.metrics.stats.binning import PIECE
-from calibrant.metrics.stats.error_law import Atoms, FewLaw
+from calibrant.metrics.stats.error_law import Atoms
 
 # Confidences closer than 1/512 share a cell and take its mean. That overstates the variance of
 # an outcome by less than 4e-7, which can only raise the p-value.
 CELLS = 512
 # Lattice points of a computed law.
 POINTS = 32_768
-# Up to so many answers the law is listed, by adding one answer after the other.
-FEW_TRIALS = 40
 # Below this a p-value is decided by rounding in the transforms.
 LEAST_P = 1e-10
 
@@ -151,54 +148,16 @@ def calibration_test(
     data = check(confidence, correct, weights, binary=True).present()
     if not counted and data.weights is not None and data.weights.min() == data.weights.max():
         data = data._replace(weights=None)
-    binned, law = _held_bins(data, bins, counted=counted), None
-    if binned.variance is None and binned.trials.sum() <= FEW_TRIALS:
-        # The law of few answers is listed.
-        size = np.array([binned.mass.size])
-        law = error_law.few_laws(binned.home, binned.trials, binned.chance, size, POINTS)[0]
-    return _computed(binned, data.rows, law or error_law.sum_law(_parts(binned), POINTS))
+    binned = _held_bins(data, bins, counted=counted)
+    return _computed(binned, data.rows, error_law.sum_law(_parts(binned), POINTS))
 
 
-def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[CalibrationTest]:
-    """Return what `calibration_test` does for data sets of few rows, worked on together.
-
-    Parameters
-    ----------
-    many
-        Confidences of one kind of float and outcomes 0 or 1, without weights.
-    bins
-        Equal-width bins, not many: there is room for those of all data sets.
-    """
-    rows = np.array([data.rows for data in many])
-    confidence, correct = (np.concatenate(column) for column in list(zip(*many, strict=True))[:2])
-    owner = np.repeat(np.arange(rows.size), rows)
-    binned = _held_bins(Checked(confidence, correct, None), bins, owner=owner)
-    # Of which data set each cell and each bin is.
-    of_cell = np.searchsorted(rows.cumsum(), binned.trials.cumsum() - 1, side="right")
-    counts = np.bincount(of_cell[np.flatnonzero(np.diff(binned.home, prepend=-1))])
-    laws = error_law.few_laws(binned.home, binned.trials, binned.chance, counts, POINTS)
-    cells, first = (
-        pairwise([0, *sizes.cumsum().tolist()]) for sizes in (np.bincount(of_cell), counts)
-    )
-    tests = []
-    for (a, b), (c, d), size, law in zip(cells, first, rows.tolist(), laws, strict=True):
-        mine = binned.home[a:b] - c, binned.trials[a:b], binned.chance[a:b], None
-        part = _Bins(*mine, binned.mass[c:d], binned.gap[c:d])
-        tests.append(_computed(part, size, law or error_law.sum_law(_parts(part), POINTS)))
-    return tests
-
-
-def _held_bins(
-    data: Checked, bins: int, *, counted: bool = False, owner: Indices | None = None
-) -> _Bins:
-    """Return the rows summed over bins and cells; rows of another owner have bins of their own."""
+def _held_bins(data: Checked, bins: int, *, counted: bool) -> _Bins:
+    """Return the rows summed over bins and cells."""
     bin_of = bins_of(data, bins)
     c = data.confidence.astype(np.float64, copy=False)
     # Bin and cell both rise with the confidence, so their sum tells every pair apart.
     pair = bin_of + (c * CELLS).astype(np.intp)
-    if owner is not None:
-        pair += owner * (bins + 1 + CELLS)
-        bin_of += owner * (bins + 1)
     weights = data.weights
     heavy = np.ones(data.rows) if weights is None else weights.astype(np.float64, copy=False)
     whole = weights is None or counted
@@ -219,7 +178,7 @@ def _sums(place: np.ndarray, values: Floats) -> Floats:
     return np.bincount(place, values).astype(np.float64, copy=False)
 
 
-def _computed(bins: _Bins, rows: int, law: error_law.Lattice | FewLaw) -> CalibrationTest:
+def _computed(bins: _Bins, rows: int, law: error_law.Lattice) -> CalibrationTest:
     """Return the test from the law of the error under perfect calibration.
 
     Values are rounded to the lattice, so the p-value counts what may have been as large, and
@@ -230,13 +189,10 @@ def _computed(bins: _Bins, rows: int, law: error_law.Lattice | FewLaw) -> Calibr
     # The sums themselves are rounded in their last digits.
     high = law.at_least(math.ceil(steps * (1 - 1e-12) - slack))
     low = law.at_least(math.ceil(steps + slack))
-    if isinstance(law, FewLaw):
-        expected, usual = law.mean / mass, law.step / mass * law.quantile(0.95)
-    else:
-        at = law.step * np.arange(law.probability.size, dtype=np.float64) / mass
-        # A product of long vectors is shared among threads, and its last digit by who is free.
-        expected = float((at * law.probability).sum())
-        usual = float(np.interp(0.95, np.cumsum(law.probability), at))
+    at = law.step * np.arange(law.probability.size, dtype=np.float64) / mass
+    # A product of long vectors is shared among threads, and its last digit by who is free.
+    expected = float((at * law.probability).sum())
+    usual = float(np.interp(0.95, np.cumsum(law.probability), at))
     p_low, p_high = low if low > LEAST_P else 0.0, min(max(high, LEAST_P), 1.0)
     return CalibrationTest(gap / mass, expected, usual, p_high, p_low, p_high, rows, simulations=0)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple, TypeAlias
 
@@ -12,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats, MaybeArray
+from calibrant.core.rng import Stream
 from calibrant.metrics.inputs import Checked, check
 from calibrant.metrics.stats import kernels
-from calibrant.metrics.stats.common_draws import Stream, batches
-from calibrant.metrics.stats.inversion import side_by_side
 
 # Numbers in single precision.
 Singles: TypeAlias = NDArray[np.float32]
@@ -27,10 +24,6 @@ NESTED = {1281: 2561, 2561: 5121}
 _LEAST_MEAN = 0.1
 
 
-# Blocks whose bandwidths are looked for together: more no longer fit into the nearer memory.
-TOGETHER = 16
-
-
 class SmoothGrids:
     """Grid sums of one data set, made when a bandwidth first asks for them."""
 
@@ -38,7 +31,7 @@ class SmoothGrids:
         self._data = _steady(data)
         self._sums: dict[int, kernels.GridSums] = {}
         self._spectra: dict[int, NDArray[np.complex128]] = {}
-        # By bandwidth; what is found for this data set and others together is added.
+        # By bandwidth.
         self.errors: dict[float, float] = {}
 
     def sums(self, points: int) -> kernels.GridSums:
@@ -65,47 +58,6 @@ class SmoothGrids:
     def bandwidth(self) -> float:
         """The bandwidth that equals its own error."""
         return kernels.fixed_point_bandwidth(self.error)
-
-
-def chosen_bandwidths(many: Sequence[SmoothGrids]) -> list[float]:
-    """Return the bandwidth of each data set that equals its own error; all are looked for together.
-
-    Each gets what `SmoothGrids.bandwidth` would find.
-    """
-    if len(many) > 1:
-        for some in batches(many, TOGETHER):
-            _choose_together(some)
-    return [grids.bandwidth for grids in many]
-
-
-def _choose_together(many: Sequence[SmoothGrids]) -> None:
-    points = kernels.grid_points(1.0)
-    sums = [grids.sums(points) for grids in many]
-    spectra = kernels.SmoothingPlan.transform(np.stack([each.residual for each in sums]))
-    error_at: list[dict[float, float]] = [{} for _ in many]
-
-    def answer(numbers: list[int], bandwidths: list[float]) -> list[float]:
-        alike: defaultdict[int, list[int]] = defaultdict(list)
-        for place, bandwidth in enumerate(bandwidths):
-            if kernels.grid_points(bandwidth) == points:
-                alike[kernels.smoothing_plan(bandwidth).left.size].append(place)
-            else:
-                error_at[numbers[place]][bandwidth] = many[numbers[place]].error(bandwidth)
-        for places in alike.values():
-            who = [numbers[place] for place in places]
-            plans = [kernels.smoothing_plan(bandwidths[place]) for place in places]
-            smoothed = plans[0].evaluated(spectra[who] * np.stack([p.spectrum for p in plans]))
-            sizes = np.abs(smoothed).sum(axis=-1)
-            for size, place, number, plan in zip(sizes, places, who, plans, strict=True):
-                error = float(size / plan.density_sum(sums[number].weight))
-                error_at[number][bandwidths[place]] = error
-        return [error_at[k][bandwidth] for k, bandwidth in zip(numbers, bandwidths, strict=True)]
-
-    for grids, errors, bandwidth in zip(
-        many, error_at, side_by_side([kernels.fixed_point() for _ in many], answer), strict=True
-    ):
-        grids.errors |= errors
-        grids.bandwidth = bandwidth
 
 
 def _steady(data: Checked) -> Checked:

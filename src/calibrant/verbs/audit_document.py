@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
-from calibrant.core.rng import named_stream
+from calibrant.core.rng import Stream, named_stream
 from calibrant.data.sources.audit_options import (
     REPEATED,
     AuditOptions,
@@ -34,8 +34,7 @@ from calibrant.findings.claims.missing import missing_entry
 from calibrant.findings.claims.next_step import step_of_audit
 from calibrant.findings.claims.significance import adjust_p_values, classic_test
 from calibrant.findings.documents.audits import AuditBlock, Coverage, SemanticEntry
-from calibrant.findings.verification.block import verifications_of
-from calibrant.metrics.stats.common_draws import Stream
+from calibrant.findings.verification.block import verification_of
 from calibrant.report.typed import AuditResult
 from calibrant.verbs.dependent_rows import AuditedBlock, add_of_these
 
@@ -163,7 +162,7 @@ class _Work(NamedTuple):
         audited = AuditedBlock.of_source(source, stream)
         entry = self.entry(source, audited, stream)
         if audited.block.probability:
-            (entry["verification"],) = verifications_of([audited.block], [stream])
+            entry["verification"] = verification_of(audited.block, rng=stream)
         return plain(entry | {"notes": _notes(audited, source)})
 
     def entry(self, source: SourceBlock, audited: AuditedBlock, stream: Stream) -> dict[str, Any]:

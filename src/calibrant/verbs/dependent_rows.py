@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.core.estimate import Estimate
+from calibrant.core.rng import Stream
 from calibrant.data.sources.audit_options import SourceBlock
 from calibrant.findings.claims.dependence import (
     MOST_MEANT,
@@ -26,8 +28,8 @@ from calibrant.findings.claims.significance import (
     stricter_tests,
     without_within,
 )
+from calibrant.metrics.registry import METRICS, Metric
 from calibrant.metrics.stats.clusters import FEWEST, two_way_p_value
-from calibrant.metrics.stats.common_draws import Stream
 from calibrant.metrics.stats.dependence import Dependence
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 _TESTED = ("confidence_gap", "auroc")
 
 
-class AuditedBlock(Struct, frozen=True):
+class AuditedBlock(Struct, frozen=True, dict=True):
     """A block of an audit with the groups in which its rows hang together.
 
     Parameters
@@ -52,12 +54,16 @@ class AuditedBlock(Struct, frozen=True):
         Between the groups of a second grouping.
     dependence
         What was searched and found; None where that was not searched.
+    summed
+        Whether groups were found in a stream, whose sums know no groups: what is said is true of
+        these rows.
     """
 
     block: RowBlock | CellBlock
     plain: RowBlock | CellBlock
     second: RowBlock | None = None
     dependence: Dependence | None = None
+    summed: bool = False
 
     @classmethod
     def of_source(cls, source: SourceBlock, stream: Stream) -> AuditedBlock:
@@ -66,9 +72,18 @@ class AuditedBlock(Struct, frozen=True):
         groups = [] if dependence is None else dependence.groups
         enough = [each.grouping.codes for each in groups if each.count >= FEWEST]
         if not enough or source.clustered is None:
-            return cls(plain, plain, None, dependence)
+            summed = bool(groups) and source.clustered is None
+            return cls(plain, plain, None, dependence, summed)
         between = [source.clustered(codes, stream) for codes in enough]
         return cls(between[0], plain, between[1] if len(between) > 1 else None, dependence)
+
+    @cached_property
+    def _alone(self) -> dict[str, Estimate]:
+        """Estimates with independent rows: all of them, or what tests of these groups need."""
+        if self.block is self.plain:
+            return self.plain.estimates()
+        # Only rows are looked at between groups.
+        return cast("RowBlock", self.plain).estimates(_TESTED)
 
     @property
     def wider(self) -> list[float]:
@@ -85,7 +100,11 @@ class AuditedBlock(Struct, frozen=True):
 
     def estimates(self) -> dict[str, Estimate]:
         """Return all metrics; of two groupings the wider interval of each."""
-        metrics = self.block.estimates()
+        metrics = self.block.estimates() if self.block is not self.plain else self._alone
+        if self.summed:
+            assert self.dependence is not None
+            ratio = self.dependence.inflation
+            return {name: _widened(one, METRICS[name], ratio) for name, one in metrics.items()}
         if self.second is None:
             return metrics
         return {
@@ -115,7 +134,7 @@ class AuditedBlock(Struct, frozen=True):
             # What is assumed of missing confidences takes rows as independent.
             alone = block_tests(self.block, metrics, margin)["gap"]
             tests = _at_least(tests, 1.0 if alone is None else alone["p_value"])
-        if any(each.count < FEWEST for each in groups):
+        if self.summed or any(each.count < FEWEST for each in groups):
             return of_these_alone(tests)
         return without_within(tests) if self.dependence.few else tests
 
@@ -123,11 +142,9 @@ class AuditedBlock(Struct, frozen=True):
         """Return the tests of what holds for these very groups; None where they are many."""
         if not self.together or self.dependence is None:
             return None
-        if max(each.count for each in self.dependence.groups) > MOST_MEANT:
+        if not self.summed and max(g.count for g in self.dependence.groups) > MOST_MEANT:
             return None
-        # Sums of a stream have no groups.
-        plain = cast("RowBlock", self.plain)
-        return block_tests(plain, plain.estimates(_TESTED), margin, lost)
+        return block_tests(self.plain, self._alone, margin, lost)
 
 
 class DependentBlocks(NamedTuple):
@@ -202,9 +219,17 @@ def _between(block: ScoreBlock, search: Dependence) -> ScoreBlock:
     return block if search.enough is None else dataclasses.replace(block, units=search.enough)
 
 
+def _widened(estimate: Estimate, metric: Metric, ratio: float) -> Estimate:
+    """Return an estimate with an interval so many times as long, inside the metric's range."""
+    least, most = metric.range
+    low = max(estimate.value - ratio * (estimate.value - estimate.low), least)
+    high = min(estimate.value + ratio * (estimate.high - estimate.value), most)
+    return replace(estimate, low=low, high=high)
+
+
 def _gap_length(block: RowBlock | CellBlock | None) -> float:
     assert block is not None
-    gap = block.estimates(("confidence_gap",))["confidence_gap"]
+    gap = block.mean_gap
     return gap.high - gap.low
 
 

@@ -9,9 +9,8 @@ from msgspec import Struct, structs
 
 from calibrant.core.arrays import Indices
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import named_stream
+from calibrant.core.rng import Stream, named_stream
 from calibrant.data.sources.reading import ReadingOptions
-from calibrant.metrics.stats.common_draws import FEW_ROWS, CommonDraws, Stream
 
 if TYPE_CHECKING:
     from calibrant.findings.claims.missing import Missing
@@ -161,18 +160,8 @@ class SourceBlock(Struct, frozen=True):
         columns = {name: key for name, key in self.keys.items() if name not in ("model", "method")}
         return columns or None
 
-    @property
-    def few(self) -> bool:
-        """Whether there are so few rows that draws are shared with other such blocks."""
-        return self.rows is not None and self.rows <= FEW_ROWS
-
     def stream(self, seed: int) -> Stream:
-        """Return the stream of random numbers of this block, whatever else is audited.
-
-        Blocks of few rows share one: their draws would take longer than everything else.
-        """
-        if self.few:
-            return CommonDraws(seed)
+        """Return the stream of random numbers of this block, whatever else is audited."""
         return named_stream(seed, *self.keys.items())
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from calibrant.core.errors import error_source
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import named_stream
+from calibrant.core.rng import Stream, named_stream
 from calibrant.data import ScoreBlock, Scores
 from calibrant.data.label_schema import SPREAD
 from calibrant.data.reading.scales import RANKS
@@ -30,7 +30,6 @@ from calibrant.data.sources.input import Input
 from calibrant.findings.claims.data import coverage_document
 from calibrant.findings.claims.missing import Missing
 from calibrant.metrics.blocks.row_block import RowBlock
-from calibrant.metrics.stats.common_draws import Stream
 
 if TYPE_CHECKING:
     from calibrant.data.sources.drawn_labels import Grades

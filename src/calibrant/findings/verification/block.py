@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,14 +12,13 @@ from scipy.special import ndtri
 from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import RngLike, as_generator
+from calibrant.core.rng import RngLike, Stream, as_generator
 from calibrant.findings.documents.entries import Part
 from calibrant.findings.verification import cells
 from calibrant.findings.verification.refusal import require_labels
 from calibrant.metrics.inputs import check_weights
 from calibrant.metrics.stats import floors
 from calibrant.metrics.stats.bootstrap import quantiles
-from calibrant.metrics.stats.common_draws import CommonDraws, Stream, as_stream
 
 if TYPE_CHECKING:
     from calibrant.metrics.blocks.cell_block import CellBlock
@@ -67,7 +64,7 @@ def verification_block(
     weights: MaybeArray = None,
     units: MaybeArray = None,
     resamples: int = _RESAMPLES,
-    rng: RngLike | CommonDraws = 0,
+    rng: RngLike = 0,
 ) -> VerificationBlock:
     """Say how precise these labels let one be: error rate, steepness of the gap, worst cases.
 
@@ -95,72 +92,27 @@ def verification_block(
     0.46
     """
     p, y, w, u = _checked(confidence, correct, weights, units)
-    generator = as_stream(rng)
+    generator = as_generator(rng)
     plain = u is None and bool(np.all(w == 1.0)) and bool(((y == 0) | (y == 1)).all())
-    if plain and isinstance(generator, CommonDraws):
-        return _of_few(p[None], y[None], resamples, generator)[0]
     observed = cells.observed_cells(p, y, w)
-    if plain and isinstance(generator, np.random.Generator):
+    if plain:
         draws = cells.resample_cells(observed, len(p), resamples, generator)
     else:
         draws = cells.resample_rows(p, y, w, u, resamples, generator)
     return _from_draws(observed, draws, _label_count(w, u), plain, (p, w), generator)
 
 
-def verification_of(
-    block: RowBlock | CellBlock, *, rng: RngLike | CommonDraws = 0
-) -> VerificationBlock:
+def verification_of(block: RowBlock | CellBlock, *, rng: RngLike = 0) -> VerificationBlock:
     """Return the verification block of rows or of merged sums."""
     from calibrant.metrics.blocks.row_block import RowBlock
 
     if isinstance(block, RowBlock):
         weights, units = block.given_weights, block.given_units
         return verification_block(*block.given, weights=weights, units=units, rng=rng)
-    if isinstance(rng, CommonDraws):
-        raise TypeError("merged sums draw from a generator of their own")
     sums, generator = block.verification_sums(), as_generator(rng)
     observed = cells.Cells(*(sums[name][None] for name in ("rows", "hits", "confidence")))
     draws = cells.resample_cells(observed, block.n, _RESAMPLES, generator)
     return _from_draws(observed, draws, block.n, True, (sums["means"], sums["counts"]), generator)
-
-
-def verifications_of(
-    blocks: Sequence[RowBlock | CellBlock], streams: Sequence[Stream]
-) -> list[VerificationBlock]:
-    """Return the verification block of every block, with its stream.
-
-    Those of few rows are worked on together; none changes what another one gets.
-    """
-    verified: dict[int, VerificationBlock] = {}
-    alike: defaultdict[tuple[CommonDraws, int], dict[int, RowBlock]] = defaultdict(dict)
-    for number, (block, stream) in enumerate(zip(blocks, streams, strict=True)):
-        if isinstance(stream, CommonDraws) and _plain_rows(block):
-            alike[stream, block.n][number] = block
-        else:
-            verified[number] = verification_of(block, rng=stream)
-    for (stream, _), some in alike.items():
-        given = [block.given for block in some.values()]
-        p, y = (np.stack(side).astype(np.float64) for side in zip(*given, strict=True))
-        verified |= zip(some, _of_few(p, y, _RESAMPLES, stream), strict=True)
-    return [verified[number] for number in range(len(blocks))]
-
-
-def _plain_rows(block: RowBlock | CellBlock) -> TypeGuard[RowBlock]:
-    """Say whether a block holds rows that are one right or wrong answer each."""
-    from calibrant.metrics.blocks.row_block import RowBlock
-
-    return isinstance(block, RowBlock) and block.independent and block.given_weights is None
-
-
-def _of_few(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[VerificationBlock]:
-    """Return the verification blocks of models with equally few rows, a row of the tables each."""
-    labels = p.shape[1]
-    slopes = cells.steepness(None, labels)
-    rates = (1.0 - y.sum(axis=1) / labels).tolist()
-    return [
-        _block(_wilson(rate, labels), slopes, spread)
-        for rate, spread in zip(rates, cells.spreads_of_few(p, y, resamples, stream), strict=True)
-    ]
 
 
 def _from_draws(
@@ -173,7 +125,7 @@ def _from_draws(
 ) -> VerificationBlock:
     error_rate = _error_rate(observed, draws, labels, plain)
     spread = _spread(*rows, observed, draws, labels, generator)
-    return _block(error_rate, cells.steepness((observed, draws), labels), spread)
+    return _block(error_rate, cells.steepness(observed, draws, labels), spread)
 
 
 def _checked(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +10,10 @@ from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.estimate import Estimate
+from calibrant.core.rng import Stream
 from calibrant.findings.documents.entries import Part
 from calibrant.metrics.stats.binning import width_index
 from calibrant.metrics.stats.bootstrap import quantiles
-from calibrant.metrics.stats.common_draws import CommonDraws, Stream
 from calibrant.metrics.stats.floors import (
     LIPSCHITZ_CAP,
     MINIMUM_PER_BIN,
@@ -96,13 +95,9 @@ def resample_rows(
     index = np.arange(p.size) if u is None else u
     size, cell = int(index.max()) + 1, cell_of(p)
     weight, hits = np.empty((resamples, CELLS)), np.empty((resamples, CELLS))
-    if isinstance(generator, CommonDraws):
-        drawn = iter(generator.resampled(size, resamples))
-    else:
-        rng = generator
-        drawn = (rng.integers(0, size, size=size) for _ in range(resamples))
-    for draw, rows in enumerate(drawn):
-        times = np.bincount(rows, minlength=size)[index] * w
+    for draw in range(resamples):
+        drawn = generator.integers(0, size, size=size)
+        times = np.bincount(drawn, minlength=size)[index] * w
         weight[draw] = np.bincount(cell, weights=times, minlength=CELLS)
         hits[draw] = np.bincount(cell, weights=times * y, minlength=CELLS)
     return Cells(weight, hits, weight * observed_cells(p, y, w).mean)
@@ -132,24 +127,16 @@ class Steepness(NamedTuple):
     note: str | None
 
 
-def steepness(samples: tuple[Cells, Cells] | None, labels: int) -> Steepness:
-    """Return the steepness of the gap, from what was observed and resamples of it.
-
-    Without `samples` there are too few labels for any.
-    """
+def steepness(observed: Cells, draws: Cells, labels: int) -> Steepness:
+    """Return the steepness of the gap, from what was observed and resamples of it."""
     entries: list[SlopeEntry] = []
     for bins in _SLOPE_BINS:
         low = high = float("nan")
-        if samples is None or labels < 2 * MINIMUM_PER_BIN:
-            # No two bins can hold enough.
-            slope = summarise_slopes(np.empty(0), bins)
-        else:
-            observed, draws = samples
-            seen = observed.merged(bins)
-            usable = seen.weight[0] * (labels / observed.weight.sum()) >= MINIMUM_PER_BIN
-            slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
-            if slope.pairs:
-                low, high = _slope_ends(seen, draws.merged(bins), usable, bins)
+        seen = observed.merged(bins)
+        usable = seen.weight[0] * (labels / observed.weight.sum()) >= MINIMUM_PER_BIN
+        slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
+        if slope.pairs:
+            low, high = _slope_ends(seen, draws.merged(bins), usable, bins)
         ends = min(low, slope.value), max(high, slope.value)
         how = "percentile of the slopes' own ends"
         estimate = Estimate(slope.value, *ends, n=labels, interval=how)
@@ -188,8 +175,6 @@ def _slope_ends(seen: Cells, drawn: Cells, usable: Mask, bins: int) -> tuple[flo
 
 
 NULL_DRAWS = 400
-# Models worked on together.
-TOGETHER = 64
 
 
 class Spread(NamedTuple):
@@ -199,75 +184,3 @@ class Spread(NamedTuple):
     low: float
     high: float
     if_calibrated: float
-
-
-def spreads_of_few(
-    confidence: Floats, correct: Floats, resamples: int, stream: CommonDraws
-) -> list[Spread]:
-    """Return what each model resolves; none changes what another one gets.
-
-    Parameters
-    ----------
-    confidence, correct
-        Of models with equally many rows, a row of the table each.
-    resamples
-        Resamples of its rows.
-    stream
-        The draws that they share.
-    """
-    spreads: list[Spread] = []
-    for start in range(0, len(confidence), TOGETHER):
-        some = slice(start, start + TOGETHER)
-        spreads += _spreads(confidence[some], correct[some], resamples, stream)
-    return spreads
-
-
-def _spreads(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[Spread]:
-    models, rows = p.shape
-    cell = cell_of(p.ravel()).reshape(p.shape)
-    bins = cell // (CELLS // ECE_BINS)
-    model = np.arange(models)[:, None]
-
-    def summed(place: Indices, size: int, values: Floats) -> Floats:
-        sums = np.bincount((place + size * model).ravel(), values.ravel(), models * size)
-        return np.asarray(sums.reshape(models, size))
-
-    means = summed(cell, CELLS, p) / np.maximum(summed(cell, CELLS, np.ones_like(p)), 1.0)
-    value = np.abs(summed(bins, ECE_BINS, y - p)).sum(axis=1) / rows
-    # Rows in the order of their cells, right ones first: resamples count kinds, not rows.
-    order = np.argsort(cell + CELLS * (y == 0), axis=1, kind="stable")
-    residual = np.zeros((models, rows, ECE_BINS))
-    away = np.take_along_axis(y - means[model, cell], order, axis=1)
-    residual[model, np.arange(rows), np.take_along_axis(bins, order, axis=1)] = away
-    shown = np.abs(_times(stream, rows, resamples) @ residual).sum(axis=-1) / rows
-    # Resampling adds the noise a second time, so the spread is moved back by twice its bias.
-    moved = shown - 2 * (shown.mean(axis=1) - value)[:, None]
-    low, high = quantiles(moved, (0.025, 0.975), axis=1)
-    null = _null_errors(summed(bins, ECE_BINS, p * (1 - p)), stream) / rows
-    (if_calibrated,) = quantiles(null, (0.95,), axis=1)
-    columns = (value, low, high, if_calibrated)
-    return list(map(Spread, *(column.tolist() for column in columns)))
-
-
-@lru_cache(maxsize=32)
-def _times(stream: CommonDraws, rows: int, resamples: int) -> Floats:
-    """Return how often each resample holds each row."""
-    place = stream.resampled(rows, resamples) + rows * np.arange(resamples)[:, None]
-    counts = np.bincount(place.ravel(), minlength=resamples * rows)
-    return counts.reshape(resamples, rows).astype(np.float64)
-
-
-def _null_errors(variance: Floats, stream: CommonDraws) -> Floats:
-    """Return sums of errors under perfect calibration, by model and draw.
-
-    A bin that cannot err draws nothing, so that bins are counted without it.
-    """
-    errors = np.zeros((len(variance), NULL_DRAWS))
-    counts = (variance > 0).sum(axis=1)
-    for count in set(counts.tolist()) - {0}:
-        some = np.flatnonzero(counts == count)
-        positive = variance[some]
-        positive = positive[positive > 0].reshape(-1, count)
-        drawn = stream.poisson(positive, (NULL_DRAWS, count))
-        errors[some] = np.abs(drawn - positive[:, None]).sum(axis=-1)
-    return errors

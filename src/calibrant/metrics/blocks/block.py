@@ -11,19 +11,19 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, Floats, MaybeArray
 from calibrant.core.estimate import Estimate
+from calibrant.core.rng import Stream
 from calibrant.metrics import inputs
 from calibrant.metrics.blocks.cell_error import CellError, CellRows
 from calibrant.metrics.blocks.families import CurvatureRange, Ends, Family, Metric, RowLoss
 from calibrant.metrics.corp import Corp, ReliabilityCurve, corp_from_sums, curve_of_sums
 from calibrant.metrics.intervals.corp import CorpIntervals, CorpTask, corp_intervals
 from calibrant.metrics.intervals.gap import GapIntervals, gap_intervals, half_highs
-from calibrant.metrics.intervals.gap_model import GapModel, gap_model, gap_of_means, matched_errors
-from calibrant.metrics.intervals.smooth import smooth_intervals
+from calibrant.metrics.intervals.gap_model import GapModel, gap_model, gap_of_means, matched_error
+from calibrant.metrics.intervals.smooth import smooth_interval
 from calibrant.metrics.smooth import SmoothGrids, SmoothTask
 from calibrant.metrics.stats import ranking
 from calibrant.metrics.stats.bootstrap import check_resamples
 from calibrant.metrics.stats.cells import ValueSums
-from calibrant.metrics.stats.common_draws import Stream
 from calibrant.metrics.stats.intervals import student_share, unseen_share, wilson_ends
 from calibrant.metrics.stats.isotonic import isotonic_fit
 from calibrant.metrics.stats.units import (
@@ -198,17 +198,17 @@ class MetricBlock:
     @cached_property
     def matched(self) -> float:
         """The debiased ECE."""
-        return matched_errors([self.gaps.stats], [self.gaps.likely_inflation])[0]
+        return matched_error(self.gaps.stats, self.gaps.likely_inflation)
 
     @cached_property
     def gap_ends(self) -> GapIntervals:
         """The interval of ECE and the low ends of its halves."""
-        return gap_intervals([self.gaps], self.gap_streams[:1], self.level, self.resamples)[0]
+        return gap_intervals(self.gaps, self.gap_streams[0], self.level, self.resamples)
 
     @cached_property
     def half_highs(self) -> tuple[float, float]:
         """The high ends of the halves of ECE."""
-        return half_highs([self.gaps], self.gap_streams[1:], self.level, self.resamples)[0]
+        return half_highs(self.gaps, self.gap_streams[1], self.level, self.resamples)
 
     @cached_property
     def gap_streams(self) -> Sequence[Stream]:
@@ -239,7 +239,7 @@ class MetricBlock:
     @cached_property
     def smooth_ends(self) -> tuple[float, float, float]:
         """Smooth ECE with its interval."""
-        return smooth_intervals([self.smooth_task], self.level, self.resamples)[0]
+        return smooth_interval(self.smooth_task, self.level, self.resamples)
 
     @cached_property
     def corp_parts(self) -> Corp:
@@ -260,7 +260,7 @@ class MetricBlock:
     @cached_property
     def corp_ends(self) -> CorpIntervals:
         """The interval of MCB, and what that of DSC needs."""
-        return corp_intervals([self.corp_task], self.level)[0]
+        return corp_intervals(self.corp_task, self.level)
 
     def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
         """Return the curve by isotonic regression, with the band of perfect calibration."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.estimate import Estimate
+from calibrant.core.rng import Stream
 from calibrant.metrics.binned import BinStats
 from calibrant.metrics.blocks.block import MetricBlock
 from calibrant.metrics.blocks.families import CurvatureRange, Ends, Family, RowLoss
@@ -27,7 +28,6 @@ from calibrant.metrics.smooth import SmoothGrids
 from calibrant.metrics.stats import cell_sums
 from calibrant.metrics.stats.binning import width_edges
 from calibrant.metrics.stats.cell_sums import CellGrid, CellSums
-from calibrant.metrics.stats.common_draws import Stream
 from calibrant.metrics.stats.ranking import Influence, Ranked
 from calibrant.metrics.stats.units import UnitInfluence, Units
 

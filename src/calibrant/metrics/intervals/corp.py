@@ -13,18 +13,17 @@ variance of the squared distance of the curve from the confidences (MCB) or the 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from calibrant.core.arrays import Floats, Ints
+from calibrant.core.rng import Stream
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.metrics.stats.bootstrap import quantiles
-from calibrant.metrics.stats.common_draws import CommonDraws, Stream, batches
 from calibrant.metrics.stats.intervals import normal_quantile
-from calibrant.metrics.stats.inversion import crossing, share_of, side_by_side
+from calibrant.metrics.stats.inversion import crossing, searched, share_of
 from calibrant.metrics.stats.isotonic import isotonic_fit, isotonic_fits
 from calibrant.metrics.stats.ranking import DistinctSums, Influence
 
@@ -38,9 +37,6 @@ ROUNDING = 1e-12
 MOVES = (0.0, 0.5, 0.8, 1.0, 1.25, 1.7)
 _MOVES = np.array(MOVES)[:, None]
 _FITTED = MOVES.index(1.0)
-# Drawn numbers of several blocks that are worked on at a time, and blocks that are looked at.
-TOGETHER = 60_000
-SIDE_BY_SIDE = 128
 
 
 class CorpIntervals(NamedTuple):
@@ -63,20 +59,6 @@ class CorpTask(NamedTuple):
     rows: int
     inflation: float
     stream: Stream
-
-
-def corp_intervals(tasks: Sequence[CorpTask], level: float) -> list[CorpIntervals]:
-    """Return what the intervals of MCB and DSC need, for one block or for many.
-
-    Parameters
-    ----------
-    tasks
-        The blocks; none changes what another one gets.
-    level
-        Coverage of the intervals.
-    """
-    lines = ([_Line.of(task) for task in some] for some in batches(tasks, SIDE_BY_SIDE))
-    return [ends for some in lines for ends in _intervals(some, level)]
 
 
 class _Line(NamedTuple):
@@ -109,32 +91,39 @@ class _Line(NamedTuple):
         return cls(task, cells, share, trials, fitted, rates, distances, seen)
 
 
-def _intervals(lines: Sequence[_Line], level: float) -> Iterator[CorpIntervals]:
-    drawn, last = _Drawn(lines), len(MOVES) - 1
+def corp_intervals(task: CorpTask, level: float) -> CorpIntervals:
+    """Return what the intervals of MCB and DSC need.
 
-    def at_least(numbers: list[int], moves: list[int]) -> list[float]:
-        shown = drawn.draw(numbers, moves)
-        pairs = zip(numbers, shown, strict=True)
-        return [share_of(mcb >= lines[k].seen.mcb - ROUNDING) for k, (mcb, _) in pairs]
+    Parameters
+    ----------
+    task
+        The block.
+    level
+        Coverage of the intervals.
+    """
+    line, last = _Line.of(task), len(MOVES) - 1
+    # All are drawn: what is looked at must not change what comes next.
+    hits = [_drawn_hits(line.trials, rate, task.stream) for rate in line.rates]
+    weight = line.trials.astype(np.float64)
 
-    def at_most(numbers: list[int], places: list[int]) -> list[float]:
-        shown = drawn.draw(numbers, [last - place for place in places])
-        pairs = zip(numbers, shown, strict=True)
-        return [share_of(mcb <= lines[k].seen.mcb + ROUNDING) for k, (mcb, _) in pairs]
+    @cache
+    def drawn(move: int) -> tuple[Floats, Floats]:
+        return _drawn_parts(line.cells.confidence, weight, hits[move])
 
-    lows = side_by_side([crossing(line.distances, level) for line in lines], at_least)
+    def at_least(move: int) -> float:
+        return share_of(drawn(move)[0] >= line.seen.mcb - ROUNDING)
+
+    def at_most(place: int) -> float:
+        return share_of(drawn(last - place)[0] <= line.seen.mcb + ROUNDING)
+
+    low = searched(crossing(line.distances, level), at_least)
     # The last distance at which the observed MCB is not too small.
-    downs = side_by_side(
-        [crossing(line.distances[-1] - line.distances[::-1], level) for line in lines], at_most
-    )
-    fitted = drawn.draw(range(len(lines)), [_FITTED] * len(lines))
-    for number, (line, low, down) in enumerate(zip(lines, lows, downs, strict=True)):
-        high = float(line.distances[-1] - down)
-        if line.distances[-1] == 0:
-            # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
-            ((mcb, _),) = drawn.draw([number], [0])
-            high = math.sqrt(float(quantiles(mcb, ((1 + level) / 2,))[0]))
-        yield _joined(line, low, high, fitted[number][1], level)
+    down = searched(crossing(line.distances[-1] - line.distances[::-1], level), at_most)
+    high = float(line.distances[-1] - down)
+    if line.distances[-1] == 0:
+        # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
+        high = math.sqrt(float(quantiles(drawn(0)[0], ((1 + level) / 2,))[0]))
+    return _joined(line, low, high, drawn(_FITTED)[1], level)
 
 
 def _joined(line: _Line, low: float, high: float, spread: Floats, level: float) -> CorpIntervals:
@@ -149,46 +138,6 @@ def _joined(line: _Line, low: float, high: float, spread: Floats, level: float) 
     mcb = _widened(low**2, high**2, task.parts.mcb, drawn_too)
     dsc_variance = float(spread.var(ddof=1)) + of_confidences((fitted - share @ fitted) ** 2)
     return CorpIntervals(mcb, 2 * line.seen.dsc - float(spread.mean()), dsc_variance)
-
-
-class _Drawn:
-    """MCB and DSC of the hits drawn at every move, computed when they are first asked for."""
-
-    def __init__(self, lines: Sequence[_Line]) -> None:
-        self._lines = lines
-        self._parts: dict[tuple[int, int], tuple[Floats, Floats]] = {}
-        # A stream gives what comes next: what is looked at must not change it.
-        self._hits = {
-            (number, move): _drawn_hits(line.trials, rate, line.task.stream)
-            for number, line in enumerate(lines)
-            if not isinstance(line.task.stream, CommonDraws)
-            for move, rate in enumerate(line.rates)
-        }
-
-    def draw(self, numbers: Iterable[int], moves: Iterable[int]) -> list[tuple[Floats, Floats]]:
-        """Return MCB and DSC of the draws of blocks, each at its own move.
-
-        Those with equally many cells are worked on together.
-        """
-        wanted = list(zip(numbers, moves, strict=True))
-        alike: defaultdict[tuple[Stream, int], list[tuple[int, int]]] = defaultdict(list)
-        for key in wanted:
-            if key not in self._parts:
-                line = self._lines[key[0]]
-                alike[line.task.stream, line.share.size].append(key)
-        for (stream, size), every in alike.items():
-            for keys in batches(every, TOGETHER // (size * DRAWS)):
-                stack = [self._lines[number] for number, _ in keys]
-                trials = np.stack([line.trials for line in stack])
-                confidence = np.stack([line.cells.confidence for line in stack])
-                if isinstance(stream, CommonDraws):
-                    rates = np.stack([self._lines[number].rates[move] for number, move in keys])
-                    hits = stream.hits(trials, rates, DRAWS)
-                else:
-                    hits = np.stack([self._hits[key] for key in keys])
-                parts = _drawn_parts(confidence, trials.astype(np.float64), hits)
-                self._parts |= zip(keys, zip(*parts, strict=True), strict=True)
-        return [self._parts[key] for key in wanted]
 
 
 def _widened(low: float, high: float, value: float, square: float) -> tuple[float, float]:
@@ -226,15 +175,9 @@ def _drawn_hits(trials: np.ndarray, rate: Floats, rng: np.random.Generator) -> F
 
 
 def _drawn_parts(confidence: Floats, weight: Floats, hits: Floats) -> tuple[Floats, Floats]:
-    """Return MCB and DSC of all drawn hits, by block and draw."""
-    total = weight.sum(axis=-1, keepdims=True)
-    each = weight[:, None]
-    fitted = isotonic_fits(each, hits)
-    away = confidence[:, None] - fitted
-    mcb = _weighted(away**2, weight) + 2 * (away * (each * fitted - hits)).sum(axis=-1)
-    centred = fitted - hits.sum(axis=-1, keepdims=True) / total[..., None]
-    return mcb / total, _weighted(centred**2, weight) / total
-
-
-def _weighted(squares: Floats, weight: Floats) -> Floats:
-    return np.asarray((squares @ weight[..., None])[..., 0])
+    """Return MCB and DSC of all drawn hits."""
+    total, fitted = weight.sum(), isotonic_fits(weight, hits)
+    away = confidence - fitted
+    mcb = away**2 @ weight + 2 * (away * (weight * fitted - hits)).sum(axis=-1)
+    centred = fitted - hits.sum(axis=-1, keepdims=True) / total
+    return mcb / total, centred**2 @ weight / total

@@ -1,13 +1,9 @@
-"""Mean residuals per bin, of one model or several stacked: how they vary, their debiased sum."""
+"""Mean residuals per bin: how they vary, their debiased sum."""
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
-from typing import Any, ClassVar
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 from numpy.typing import ArrayLike
 from scipy.special import erf
 
@@ -16,7 +12,7 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats, bin_statistics, bins_of, shrunk_variance
 from calibrant.metrics.inputs import Checked, check, check_choice
 from calibrant.metrics.stats import intervals
-from calibrant.metrics.stats.inversion import Search, rooting, side_by_side
+from calibrant.metrics.stats.inversion import root_between
 from calibrant.metrics.stats.units import MOST_SHARE, UnitInfluence, Units, freedom
 
 # Level at which the reach of Student's law stands for that of the normal one, and shares that are
@@ -27,30 +23,23 @@ LEVEL = 0.95
 ROUNDING = 1e-9
 
 
-_STATS = BinStats.__struct_fields__
-
-
 class GapModel(Struct, frozen=True):
     """Mean residuals per bin and how they vary if the true gaps were others.
 
     `inflation` is the variance of the data's own units over that of single independent rows;
-    `root` mixes independent noise into the correlation of bins that share units. Several models
-    with equally many bins are one with another axis in front, see `stacked`; their `rows` and
-    `inflation` are columns. Of unequal units the inflation is larger by `caution`: few of them
-    make up the variance, which is then not well known.
+    `root` mixes independent noise into the correlation of bins that share units. Of unequal units
+    the inflation is larger by `caution`: few of them make up the variance, which is then not well
+    known.
     """
 
     stats: BinStats
-    rows: Any
-    inflation: Any
+    rows: int
+    inflation: float
     root: Floats | None
     caution: float = 1.0
 
-    # What is one number per model.
-    columns: ClassVar[tuple[str, ...]] = ("rows", "inflation")
-
     @property
-    def likely_inflation(self) -> Any:
+    def likely_inflation(self) -> float:
         """The inflation as it is estimated, without caution."""
         return self.inflation / self.caution
 
@@ -98,26 +87,6 @@ class GapModel(Struct, frozen=True):
         out = (scale * sd)[..., None] * draws
         out -= (scale * sd * pull * tilt)[..., None] * (tilt[..., None, :] @ draws)
         return np.asarray(out)
-
-
-def stacked(models: Sequence[GapModel]) -> GapModel:
-    """Return models of one kind with equally many bins as one, with an axis in front."""
-    stats = (np.stack([getattr(one.stats, name) for one in models]) for name in _STATS)
-    columns = (np.array([[getattr(one, name)] for one in models]) for name in models[0].columns)
-    return _with_columns(models[0], stats, columns)
-
-
-def some_of(model: GapModel, numbers: list[int]) -> GapModel:
-    """Return some models of a stack."""
-    if numbers == list(range(model.stats.mass.shape[0])):
-        return model
-    stats = (getattr(model.stats, name)[numbers] for name in _STATS)
-    return _with_columns(model, stats, (getattr(model, name)[numbers] for name in model.columns))
-
-
-def _with_columns(model: GapModel, stats: Iterable[Any], columns: Iterable[Any]) -> GapModel:
-    changed = dict(zip(model.columns, columns, strict=True))
-    return replace(model, stats=BinStats(*stats), **changed)
 
 
 def gap_model(data: Checked, units: Units, *, bins: int) -> GapModel:
@@ -272,55 +241,33 @@ def ece_debiased(
         square = float(stats.mass @ np.where(many, stats.gap**2 - variance, 0.0))
         return math.sqrt(max(square, 0.0))
     if estimator == "matched":
-        return matched_errors([stats], [1.0])[0]
+        return matched_error(stats, 1.0)
     error = np.sqrt(stats.rate * (1 - stats.rate) / stats.effective)
     gap = np.abs(stats.gap)
     return float(stats.mass @ (2 * gap - folded_mean(gap, error)))
 
 
-def matched_errors(stats: Sequence[BinStats], inflations: Sequence[float]) -> list[float]:
-    """Return the ``matched`` debiased ECE of the bin sums of models, worked on together.
+def matched_error(stats: BinStats, inflation: float) -> float:
+    """Return the ``matched`` debiased ECE of bin sums.
 
-    `inflations` are the variances of the data's own units over those of independent rows.
+    `inflation` is the variance of the data's own units over that of independent rows.
     """
-    starts = np.cumsum([0, *(one.mass.size for one in stats)])
-    mass, mean, rate, spread, effective = (
-        np.concatenate([getattr(one, name) for one in stats])
-        for name in ("mass", "confidence", "rate", "spread", "effective")
-    )
-    inflation = np.repeat(inflations, np.diff(starts))
-    signed = mean - rate
+    signed = stats.confidence - stats.rate
     gap = np.abs(signed)
-    pieces = [slice(*ends) for ends in pairwise(starts.tolist())]
+    observed = float(stats.mass @ gap)
 
-    def excess(numbers: list[int], shrinks: list[float]) -> list[float]:
-        some = np.concatenate([np.arange(pieces[k].start, pieces[k].stop) for k in numbers])
-        sizes = [pieces[k].stop - pieces[k].start for k in numbers]
-        shrink = np.repeat(shrinks, sizes)
-        moved = shrink * signed[some]
-        variance = spread[some] + moved * (2 * mean[some] - 1) - moved**2
-        error = np.sqrt(np.maximum(variance, 0.0) * inflation[some] / effective[some])
-        folded = folded_mean(shrink * gap[some], error)
-        ends = pairwise([0, *accumulate(sizes)])
-        return [
-            float(mass[pieces[k]] @ folded[first:last]) - observed[k]
-            for k, (first, last) in zip(numbers, ends, strict=True)
-        ]
+    def excess(shrink: float) -> float:
+        moved = shrink * signed
+        variance = stats.spread + moved * (2 * stats.confidence - 1) - moved**2
+        error = np.sqrt(np.maximum(variance, 0.0) * inflation / stats.effective)
+        return float(stats.mass @ folded_mean(shrink * gap, error)) - observed
 
-    observed = [float(mass[piece] @ gap[piece]) for piece in pieces]
-    return side_by_side([_matching(one) for one in observed], excess)
-
-
-def _matching(observed: float) -> Search:
-    """Look for the share of the gaps that would show the observed error."""
-    none = yield 0.0
-    all_of_it = yield 1.0
+    none, whole = excess(0.0), excess(1.0)
     if none >= 0:
         return 0.0
-    if all_of_it <= 0:
+    if whole <= 0:
         return observed
-    shrink = yield from rooting((0.0, none), (1.0, all_of_it))
-    return shrink * observed
+    return root_between(excess, (0.0, none), (1.0, whole)) * observed
 
 
 def folded_mean(centre: Floats, error: Floats) -> Floats:

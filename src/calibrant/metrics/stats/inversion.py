@@ -18,45 +18,25 @@ from calibrant.core.arrays import Floats, Mask
 Search: TypeAlias = Generator[Any, float, float]
 
 
-def side_by_side(
-    searches: Sequence[Search], answer: Callable[[list[int], list[Any]], Sequence[float]]
-) -> list[float]:
-    """Return what every search finds; all that still look are answered together.
+def searched(search: Search, answer: Callable[[Any], float]) -> float:
+    """Return what a search finds.
 
     Parameters
     ----------
-    searches
-        Generators that yield a place and are sent the number there.
+    search
+        A generator that yields a place and is sent the number there.
     answer
-        Takes the numbers of the searches that ask and the places that they ask about; returns a
-        number for each.
+        Returns the number at a place.
 
     Examples
     --------
-    >>> searches = [halving(0.0, 1.0, tail, steps=20) for tail in (0.25, 0.5)]
-    >>> found = side_by_side(searches, lambda _, places: [1 - place for place in places])
-    >>> [round(end, 3) for end in found]
-    [0.75, 0.5]
+    >>> round(searched(halving(0.0, 1.0, 0.25, steps=20), lambda place: 1 - place), 3)
+    0.75
     """
-    ends = [np.nan] * len(searches)
-    answers: dict[int, Any] = dict.fromkeys(range(len(searches)))
-    while answers:
-        asking: dict[int, Any] = {}
-        for number, here in answers.items():
-            try:
-                asking[number] = searches[number].send(here)
-            except StopIteration as end:
-                ends[number] = end.value
-        numbers, places = list(asking), list(asking.values())
-        answers = dict(zip(numbers, answer(numbers, places), strict=True)) if asking else {}
-    return ends
-
-
-def _alone(search: Search, share: Callable[[Any], float]) -> float:
     try:
         place = next(search)
         while True:
-            place = search.send(share(place))
+            place = search.send(answer(place))
     except StopIteration as end:
         return float(end.value)
 
@@ -92,7 +72,7 @@ def first_crossing(places: Floats, held: Mask, level: float) -> float:
     >>> round(first_crossing(np.array([0.0, 1.0, 2.0]), held, 0.95), 9)
     1.333333333
     """
-    return _alone(crossing(places, level), lambda place: share_of(held[place]))
+    return searched(crossing(places, level), lambda place: share_of(held[place]))
 
 
 def crossing(places: Sequence[float] | Floats, level: float) -> Search:
@@ -120,10 +100,7 @@ def refusal(places: Sequence[float] | Floats, level: float) -> Search:
     Examples
     --------
     >>> shares = [0.3, 0.04, 0.01]
-    >>> looked = side_by_side(
-    ...     [refusal([0.0, 1.0, 2.0], 0.95)], lambda _, places: [shares[place] for place in places]
-    ... )
-    >>> round(looked[0], 9)
+    >>> round(searched(refusal([0.0, 1.0, 2.0], 0.95), shares.__getitem__), 9)
     1.5
     """
     tail, before = (1 - level) / 2, 0.0
@@ -179,15 +156,10 @@ def root_between(
     >>> round(root_between(lambda x: x * x - 2, (0.0, -2.0), (2.0, 2.0)), 12)
     1.414213562373
     """
-    return _alone(rooting(low, high), function)
-
-
-def rooting(low: tuple[float, float], high: tuple[float, float]) -> Search:
-    """Look for where a function passes 0, see `root_between`."""
     (a, at_a), (b, at_b) = low, high
     for _ in range(100):
         c = b - at_b * (b - a) / (at_b - at_a)
-        at_c = yield c
+        at_c = function(c)
         if at_c == 0 or abs(c - b) < 1e-14 or abs(c - a) < 1e-14:
             return c
         if (at_c < 0) != (at_b < 0):

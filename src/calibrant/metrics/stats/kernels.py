@@ -15,7 +15,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from calibrant.core.arrays import Array, Floats, Indices
-from calibrant.metrics.stats.inversion import Search, side_by_side
 
 PIECE = 16_384
 # The published density carries this constant, which keeps it above zero.
@@ -191,17 +190,12 @@ def fixed_point_bandwidth(error: Callable[[float], float]) -> float:
     one such place and it may be looked for in any order: two looks tell how the error falls with
     the bandwidth, and where it meets it. Four looks usually do what ten halvings do.
     """
-    return side_by_side([fixed_point()], lambda _, places: [error(places[0])])[0]
-
-
-def fixed_point() -> Search:
-    """Look for the bandwidth that equals its error, see `fixed_point_bandwidth`."""
     # No error exceeds 1, so the bandwidth 1 is wide enough; the finest one never counts as wide.
     low, high = math.floor(FINEST_BANDWIDTH * _STEPS), _STEPS
     guess, looks = _FIRST_GUESS, 0
     before: tuple[int, float] | None = None
     while high - low > 1:
-        value = (yield guess / _STEPS) * _STEPS
+        value = error(guess / _STEPS) * _STEPS
         if guess < value:
             low = guess
         else:
