@@ -28,6 +28,7 @@ _SINCE = {
 
 
 _PRIVATE = 0o600
+_IN_MEMORY = ":memory:"
 _ASSIGN = "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, ?)"
 
 
@@ -66,7 +67,7 @@ class LabelStore:
         if not size and not create:
             raise InputError("there are no labels yet", source=str(path))
         refuse_foreign_database(self.path, "waves", "store of labels")
-        if self._is_new:
+        if self._is_new and str(path) != _IN_MEMORY:
             # Its journal gets the rights of the file: the token of a page will lie in both.
             with suppress(OSError):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
