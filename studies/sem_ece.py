@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from calibrant.core.document import plain
 from calibrant.findings.sem_ece import margin_strata, regime_summary
@@ -27,7 +28,7 @@ from calibrant.metrics.semantic import (
 )
 from studies._page import StudyPage, estimate
 from studies._sem_ece_pools import deepseek, game24, local, zlin7
-from studies._sem_ece_ties import ties
+from studies._sem_ece_ties import labels, ties
 
 PUBLISHED = (
     ("SimpleQA", 0.323, 0.311, 0.458),
@@ -113,7 +114,7 @@ def curves(page: StudyPage, pools: dict[str, DrawPool], name: str, caption: str)
         if points[-1].gap.n == pool.ids.size:
             # The whole pool is in the first table, over all splits: one quantity, one number.
             whole = sem_ece_from(pool)
-            points[-1] = replace(points[-1], sem1=whole["sem1"], sem2=whole["sem2"])
+            points[-1] = structs.replace(points[-1], sem1=whole["sem1"], sem2=whole["sem2"])
         found[pool_name] = points
     page.table(
         ["pool", "draws", "questions", "Sem1-ECE", "Sem2-ECE", "mean c1 - c2", "slope"],
@@ -130,26 +131,6 @@ def curves(page: StudyPage, pools: dict[str, DrawPool], name: str, caption: str)
         ],
     )
     page.figure(name, curve_chart(found), caption)
-
-
-def labels(page: StudyPage, pools: dict[str, DrawPool]) -> None:
-    page.heading("Which label: the selected class, or the pool's mode")
-    rows = []
-    for name, pool in pools.items():
-        split = question_scores(pool, splits="exact")
-        mode = question_scores(pool, splits="exact", label="pool_mode")
-        rows.append(
-            [
-                name,
-                ece(split.sem2, split.label2, bins=10),
-                ece(mode.sem2, mode.label2, bins=10),
-                float(split.label2.mean()),
-                float(mode.label2.mean()),
-            ]
-        )
-    page.table(
-        ["pool", "Sem2-ECE, selected class", "pool's mode", "accuracy selected", "mode"], rows
-    )
 
 
 def adaptive(page: StudyPage) -> None:
@@ -394,6 +375,6 @@ def main() -> None:
     ties(page)
     under_confident(page, models)
     prediction(page)
-    labels(page, {**games, **triviaqa, **mace, **models})
+    labels(page, everything)
     adaptive(page)
     page.write()

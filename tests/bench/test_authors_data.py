@@ -8,6 +8,7 @@ import pytest
 
 from calibrant import audit, plan
 from calibrant.labels import published_scores, published_steepness
+from calibrant.report.terminal import render_text
 from support import call
 
 # What the paper prints and the answers as they are today still give, to the printed digit.
@@ -117,3 +118,16 @@ def test_a_table_of_scores_says_what_it_lacks(tmp_path):
     path.write_text("model,accuracy\na,0.8\nb,0.7\n")
     assert "or a column called questions" in call("plan", "--published", path).stderr
     assert [score.labels for score in published_scores(path, 100)] == [100, 100]
+
+
+def test_sem2_can_answer_for_the_mode_of_the_pool_as_the_authors_code_grades_it(shared_data):
+    draws = shared_data / "draws" / "zlin7_triviaqa_500q_20samples.jsonl.gz"
+    columns = {"samples": "samples", "reference": "answer", "resamples": 100}
+    own, pool = (audit(draws, label=label, **columns) for label in ("split", "pool"))
+    (one,), (other,) = own["sem_ece"], pool["sem_ece"]
+    assert (one["label"], other["label"]) == ("split", "pool")
+    assert one["sem1"]["value"] == other["sem1"]["value"]
+    # More than the 0.012 that the paper finds between Sem1-ECE and Sem2-ECE on SimpleQA.
+    assert other["sem2"]["value"] - one["sem2"]["value"] == pytest.approx(0.022, abs=0.003)
+    assert pool["settings"]["label"] == "pool"
+    assert "graded by the mode of all draws" in " ".join(render_text(pool.to_dict(), full=True).split())

@@ -3,9 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit
 
 from calibrant.core.errors import InputError
-from calibrant.trust.loss.trend import size_trend, tuned_pairs
+from calibrant.trust.loss.trend import exact_difference, size_trend, tuned_pairs
 from calibrant.verbs.groups import groups
 
 
@@ -75,3 +76,43 @@ def test_sizes_that_tell_nothing_are_refused(sizes, word):
 def test_an_unknown_partner_is_named():
     with pytest.raises(InputError, match="'c'"):
         tuned_pairs({"a": 0.1}, [("a", "c")])
+
+
+def one_outcome(rng, rows):
+    """Two models of one outcome that know one of two equally telling columns each."""
+    known = rng.normal(size=(2, rows))
+    right = (rng.random(rows) < expit(1.5 * known[0] + 0.7 * known[1])).astype(float)
+    return right, expit(0.5 * known[1] - 0.2), expit(3 * known[0] + 0.3)
+
+
+def test_the_exact_difference_covers_the_difference_of_grouping_losses():
+    points, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights /= weights.sum()
+    chance = expit(1.5 * points[:, None] + 0.7 * points[None, :])
+    by_first, by_second = chance @ weights, weights @ chance
+    losses = [weights @ ((chance - m) ** 2 @ weights) for m in (by_second, by_first[:, None])]
+    truth = float(losses[1] - losses[0])
+    rng = np.random.default_rng(0)
+    found = [exact_difference(*one_outcome(rng, 500), seed=run) for run in range(80)]
+    assert np.mean([each.low <= truth <= each.high for each in found]) >= 0.9
+    assert np.mean([each.value for each in found]) == pytest.approx(truth, abs=0.004)
+
+
+def test_models_of_one_outcome_are_compared_without_a_tree_and_the_answer_comes_first():
+    right, base, tuned = one_outcome(np.random.default_rng(1), 1500)
+    group = np.arange(1500) % 3
+    rows = [
+        pl.DataFrame({"question_id": np.arange(1500), "model": name, "confidence": said,
+                      "correct": right, "part": group})
+        for name, said in (("base", base), ("tuned", tuned))
+    ]  # fmt: skip
+    found = groups(pl.concat(rows), features=["part"], tuned=["base=tuned"])
+    (pair,) = found["trend"]["tuned"]["pairs"]
+    assert pair["exact"]["high"] < 0
+    assert pair["exact"]["high"] - pair["exact"]["low"] < 2 * pair["reach"]
+    first = next(line for line in str(found).splitlines()[1:] if line.startswith("tuned"))
+    assert first.startswith("tuned instead of base lowers the grouping loss by 0.0")
+    # Where each model is asked whether it is right itself, there is no one outcome.
+    other = rows[1].with_columns(correct=1 - pl.col("correct"))
+    found = groups(pl.concat([rows[0], other]), features=["part"], tuned=["base=tuned"])
+    assert found["trend"]["tuned"]["pairs"][0]["exact"] is None

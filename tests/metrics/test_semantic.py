@@ -107,7 +107,7 @@ def test_label_of_the_pool_mode_differs_from_the_selected_class():
     classes = np.tile([0] * 6 + [1] * 5, 50)
     correct = (classes == 0).astype(float)
     split = sem_ece(question, classes, correct, splits="exact").questions
-    pool = sem_ece(question, classes, correct, splits="exact", label="pool_mode").questions
+    pool = sem_ece(question, classes, correct, splits="exact", label="pool").questions
     assert (pool.label2 == 1).all()
     assert (split.label2 < 1).all()
 

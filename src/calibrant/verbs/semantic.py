@@ -64,8 +64,8 @@ def _semantic_block(
     model = rows["model"][0]
     names = ("sem_ece", model) if group is None else ("sem_ece", model, *group.items())
     draws = _Draws(rows, options, named_stream(options.seed, *names))
-    splits, unlimited = _splits(*draws.columns), options.unlimited_draws
-    block = sem_ece_block(*draws.columns, splits=splits, unlimited_draws=unlimited, **draws.how)
+    how = {"unlimited_draws": options.unlimited_draws, "label": options.label, **draws.how}
+    block = sem_ece_block(*draws.columns, splits=_splits(*draws.columns), **how)
     _show_answers(block["hardest"], rows)
     more = {
         "ver": draws.stated(),
@@ -185,7 +185,8 @@ def pooled_block(draws: pl.DataFrame, options: AuditOptions) -> dict[str, object
     rng = named_stream(options.seed, "sem_ece", "pooled")
     paired = _Draws(draws.with_columns(pairs.alias("question_id")), options, rng)
     pool = semantic.pool_draws(*paired.columns)
-    scores = semantic.question_scores(pool, splits=_splits(*paired.columns), rng=rng)
+    splits = _splits(*paired.columns)
+    scores = semantic.question_scores(pool, splits=splits, rng=rng, label=options.label)
     question = dict(zip(pairs.to_list(), draws["question_id"].to_list(), strict=True))
     units = np.array([question[pair] for pair in scores.ids.tolist()])
     stated = {"sem1": (scores.sem1, scores.label1), "sem2": (scores.sem2, scores.label2)}

@@ -331,6 +331,7 @@ class SemanticEntry(Part, frozen=True, kw_only=True):
     sem2: EstimateEntry = UNDEFINED
     questions: int = 0
     draws: int | None = None
+    label: str = "split"
     accuracy: EstimateEntry = UNDEFINED
     group: Keys = None
     left_out: dict[str, int] = msgspec.field(default_factory=dict)

@@ -153,11 +153,17 @@ class SizeTrend(Part, frozen=True, kw_only=True):
 
 
 class TunedPair(Part, frozen=True, kw_only=True):
-    """What tuning does to the loss of one model."""
+    """What tuning does to the loss of one model.
+
+    `reach`: half the width of an interval of `difference`, from those of both losses. `exact`: the
+    difference by Brier scores, without any column; of models that were asked about one outcome.
+    """
 
     base: str
     tuned: str
     difference: float
+    reach: float | None = None
+    exact: EstimateEntry | None = None
 
 
 class TunedTrend(Part, frozen=True, kw_only=True):

@@ -105,7 +105,7 @@ def percentile_estimate(values: Floats, n: int, level: float) -> Estimate:
 Splits: TypeAlias = int | Literal["exact"]
 
 
-LABELS = ("split", "pool_mode")
+LABELS = ("split", "pool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ def sem_ece(
         Seed or generator.
     label
         ``"split"``: Sem2 answers for the class that each split selects (as it is defined);
-        ``"pool_mode"``: for the mode of the whole pool, as some published code grades it.
+        ``"pool"``: for the mode of the whole pool, as the authors' published code grades it.
     selection_share
         Share of the draws that Sem2 selects on; the rest evaluates.
     conflicts

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import GroupsFields
 from calibrant.findings.documents.groups import (
     GroupAcross,
@@ -11,7 +12,15 @@ from calibrant.findings.documents.groups import (
     Trend,
 )
 from calibrant.report import cells
-from calibrant.report.blocks import Block, Columns, Table, claims_first, entry_name, table_of
+from calibrant.report.blocks import (
+    Block,
+    Columns,
+    Paragraph,
+    Table,
+    claims_first,
+    entry_name,
+    table_of,
+)
 from calibrant.report.tables.remarks import rows_left_out
 
 _ROWS = 15
@@ -32,11 +41,13 @@ _DECISIONS = {
 
 def blocks(document: GroupsFields) -> Iterator[Block]:
     """Yield the claims, the groups, the parts of the error and the decisions of each model."""
+    if document.trend:
+        # Whoever asks for it is answered first.
+        yield from (Paragraph(text, strong=True) for text in _trend_words(document.trend))
+        yield _trend(document.trend)
     yield from claims_first(document)
     if document.across:
         yield _across(document.across)
-    if document.trend:
-        yield _trend(document.trend)
     for entry in document.results:
         if entry.groups:
             yield _groups(entry, named=len(document.results) > 1)
@@ -68,26 +79,62 @@ def _across(rows: list[GroupAcross]) -> Table:
     )
 
 
+def _trend_words(trend: Trend) -> Iterator[str]:
+    """Answer: does the grouping loss fall with tuning, and with size?"""
+    asked = []
+    if trend.tuned and trend.tuned.mean:
+        pairs = len(trend.tuned.pairs)
+        asked.append(("Tuning", trend.tuned.mean, f"on average of {pairs} pairs"))
+    for pair in trend.tuned.pairs if trend.tuned else ():
+        if pair.exact is not None:
+            name = f"{pair.tuned} instead of {pair.base}"
+            asked.append((name, pair.exact, "by Brier scores of one outcome"))
+    if trend.size:
+        models = trend.size.models
+        asked.append(("Twice the size", trend.size.per_doubling, f"over {models} models"))
+    for what, change, over in asked:
+        value, low, high = change.value or 0.0, change.low or 0.0, change.high or 0.0
+        if low <= 0 <= high:
+            interval = f"by {value:+.4f} {over} (95 % interval {low:+.4f} to {high:+.4f})"
+            yield f"{what}: undecided whether the grouping loss falls. It changes {interval}."
+        else:
+            least, most = sorted((abs(low), abs(high)))
+            verb = "lowers" if value < 0 else "raises"
+            interval = f"by {abs(value):.4f} {over} (95 % interval {least:.4f} to {most:.4f})"
+            yield f"{what} {verb} the grouping loss {interval}."
+
+
 def _trend(trend: Trend) -> Table:
     """Return how the grouping loss changes with size and with tuning."""
     rows: list[tuple[cells.Cell, ...]] = []
     if size := trend.size:
         change = cells.estimate_cell(size.per_doubling, digits=4)
         p_value = "" if size.p_value is None else cells.number_cell(size.p_value)
-        rows.append((f"size doubled ({size.models} models)", change, p_value))
+        rows.append((f"size doubled ({size.models} models)", change, "", p_value))
     if tuned := trend.tuned:
         for pair in tuned.pairs:
-            change = cells.number_cell(pair.difference, digits=4)
-            rows.append((f"{pair.base} -> {pair.tuned}", change, ""))
+            reach = "" if pair.reach is None else f" ± {pair.reach:.4f}"
+            exact = "" if pair.exact is None else _exact(pair.exact)
+            said = f"{pair.difference:+.4f}{reach}"
+            rows.append((f"{pair.base} -> {pair.tuned}", said, exact, ""))
         if tuned.mean:
-            rows.append(("tuned, mean of pairs", cells.estimate_cell(tuned.mean, digits=4), ""))
+            rows.append(("tuned, mean of pairs", cells.estimate_cell(tuned.mean, digits=4), "", ""))
+    named = ("when", "grouping loss", "by Brier scores", "p")
+    used = [place for place in range(len(named)) if any(row[place] != "" for row in rows)]
     return Table(
-        ("when", "grouping loss", "p"),
-        tuple(rows),
+        tuple(named[place] for place in used),
+        tuple(tuple(row[place] for place in used) for row in rows),
         "Grouping loss by size and tuning",
-        note="Change of the loss; below 0: less is left to mend. Intervals are over models, of "
-        "which there are few. p: sizes dealt anew to the models.",
+        note="Change of the loss; below 0: less is left to correct. Intervals of means are over "
+        "models, of which there are few. p: sizes dealt anew to the models. By Brier scores: "
+        "where both models were asked about one outcome, without a tree.",
+        main=True,
     )
+
+
+def _exact(found: EstimateEntry) -> str:
+    reach = ((found.high or 0.0) - (found.low or 0.0)) / 2
+    return f"{found.value or 0.0:+.4f} ± {reach:.4f}"
 
 
 def _losses(entry: GroupsEntry) -> Table:

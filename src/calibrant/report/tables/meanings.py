@@ -166,6 +166,8 @@ def semantic_tables(blocks: Sequence[SemanticEntry]) -> Iterator[Block]:
         "too low. The error with unlimited draws may lie outside both. Noise floor: the Sem2-ECE "
         "that chance alone would show."
     )
+    if blocks and blocks[0].label == "pool":
+        note += " Sem2 is graded by the mode of all draws, as in the authors' code."
     yield table_of(blocks, columns, "Calibration by meaning (Sem-ECE)", note=note)
     for block in blocks:
         yield from _notes(block)

@@ -129,6 +129,11 @@ def _sentences(document: Mapping[str, Any], claims: list[Claim], blocks: Blocks)
         differs = first is not None and claim_tone(first) not in ("", badge.tone)
         word = badge.words if differs else badge.words.partition(",")[0]
         lines[0] = _led(word, STYLES.get(badge.tone, "bold"), lines[0])
+    if claims and document.get("trend"):
+        # What was asked for by name is answered before what is said of every table.
+        told = {claim.text for claim in claims}
+        strong = [b.text for b in blocks() if isinstance(b, Paragraph) and b.strong]
+        lines[:0] = [Text(text) for text in strong if text not in told]
     return lines
 
 

@@ -1,18 +1,20 @@
 """Does a loss fall with the size of the model, and with its tuning?"""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 
 import numpy as np
 from scipy import special
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
 from calibrant.findings.documents.groups import SizeTrend, TunedPair, TunedTrend
+from calibrant.metrics.recalibration.cross_fit import cross_fitted
+from calibrant.metrics.stats.intervals import mean_estimate
 
 # Up to so many models all orders of their sizes are gone through; beyond, so many are drawn.
 _EVERY_ORDER, _ORDERS = 7, 9_999
@@ -83,10 +85,70 @@ def _by_order(x: Floats, y: Floats, seed: int) -> float:
     return float((np.count_nonzero(steep) + extra) / (len(orders) + extra))
 
 
+_FOLDS = 10
+
+
+def exact_difference(
+    correct: Floats,
+    base: Floats,
+    tuned: Floats,
+    *,
+    cluster: Indices | None = None,
+    seed: int = 0,
+) -> Estimate:
+    """Return the difference of two grouping losses about one outcome, without a tree.
+
+    The Brier score is calibration loss + grouping loss + what no model can know. The last part is
+    the same for all models of one outcome, so what is left of two Brier scores once both are
+    recalibrated (isotonic, ten folds) differs by their grouping losses over all that there is to
+    know. In simulations of 500 and 2,000 rows its 95 % interval covered in 95 to 97 % of runs.
+
+    Parameters
+    ----------
+    correct
+        The outcome of both.
+    base, tuned
+        Their confidences.
+    cluster
+        Rows that hang together.
+    seed
+        Of the folds.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> known = rng.uniform(size=2000)
+    >>> found = exact_difference(rng.random(2000) < known, known.round(), known)
+    >>> bool(found.high < 0)
+    True
+    """
+    left = [
+        (correct - cross_fitted("isotonic", said, correct, folds=_FOLDS, rng=seed)) ** 2
+        for said in (base, tuned)
+    ]
+    return mean_estimate(left[1] - left[0], cluster)
+
+
 def tuned_pairs(
-    loss: Mapping[str, float], pairs: Sequence[tuple[str, str]], *, level: float = 0.95
+    loss: Mapping[str, float],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    level: float = 0.95,
+    halves: Mapping[str, float] | None = None,
+    exact: Callable[[str, str], Estimate | None] | None = None,
 ) -> TunedTrend:
     """Return what tuning does to the loss: each pair, and their mean where there are two or more.
+
+    Parameters
+    ----------
+    loss, pairs
+        By model; a model and its tuned version each.
+    level
+        Coverage of the interval of the mean.
+    halves
+        Half the width of the interval of each loss.
+    exact
+        Tells the difference of two models of one outcome, see `exact_difference`.
 
     Examples
     --------
@@ -107,7 +169,13 @@ def tuned_pairs(
         value = float(gaps.mean())
         mean = Estimate(value, value - reach, value + reach, len(gaps), level, "student")
     listed = [
-        TunedPair(base=base, tuned=tuned, difference=float(gap))
+        TunedPair(
+            base=base,
+            tuned=tuned,
+            difference=float(gap),
+            reach=math.hypot(halves[base], halves[tuned]) if halves else None,
+            exact=exact(base, tuned) if exact else None,
+        )
         for (base, tuned), gap in zip(pairs, gaps, strict=True)
     ]
     return TunedTrend(pairs=listed, mean=mean)
