@@ -25,6 +25,7 @@ from calibrant.findings.claims.audit import audit_claims, calibration_word
 from calibrant.findings.claims.claim import Claim
 from calibrant.findings.claims.data import unequal_note, unequal_warnings
 from calibrant.findings.claims.dependence import (
+    NOT_SEARCHED,
     dependence_entry,
     dependence_notes,
     dependence_warnings,
@@ -68,7 +69,9 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     searches = [(b.model, b.dependence) for b in blocks if b.dependence and not b.group]
     typed = bool(source.head.get("input"))
     data["warnings"] += [*dependence_warnings(searches, typed=typed), *unequal_warnings(blocks)]
-    data["notes"] = dependence_notes(entry for _, entry in searches)
+    data["notes"] = dependence_notes([entry for _, entry in searches])
+    if source.reading["way"] == "streamed" and not searches:
+        data["notes"] = [NOT_SEARCHED]
     of_scores = audit_claims(blocks, margin, convert(data["models"], list[Coverage]))
     drawn = bool(source.head.get("samples"))
     claims = _with_meanings(of_scores, meanings, blocks, margin, drawn=drawn)

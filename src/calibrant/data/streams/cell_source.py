@@ -236,9 +236,7 @@ def _blocks(
             continue
         accuracy = partial(_accuracy, sums.rows.sum(axis=1) + lost, options.level)
         missing = Missing(float(lost[1]), float(lost[0]))
-        yield SourceBlock(
-            keys, make, (note,), missing=missing, accuracy=accuracy, dependence=found
-        )
+        yield SourceBlock(keys, make, (note,), missing=missing, accuracy=accuracy, dependence=found)
 
 
 def _accuracy(graded: Indices, level: float) -> Estimate:

@@ -21,6 +21,7 @@ from calibrant.metrics.stats.dependence import FEW_GROUPS, LARGE_SHARE, Dependen
 
 _ONE = "1 question or topic"
 _WITHHELD = "'calibrated' and promises are withheld."
+NOT_SEARCHED = "Rows were read in parts: whether they hang together was not searched."
 # From so many times on a decimal says nothing.
 _WHOLE_TIMES = 9.95
 # Up to so many groups may be meant themselves, and not others like them.
@@ -57,7 +58,9 @@ def dependence_entry(dependence: Dependence, wider: Sequence[float] = ()) -> Dep
         )
         for each, ratio in zip_longest(dependence.groups, wider)
     ]
-    return DependenceEntry(searched=dict(Counter(dependence.tested)), groups=groups)
+    return DependenceEntry(
+        searched=dict(Counter(dependence.tested)), groups=groups, looked_at=dependence.looked_at
+    )
 
 
 def searched_sentence(entry: DependenceEntry) -> str:
@@ -72,7 +75,8 @@ def searched_sentence(entry: DependenceEntry) -> str:
         "order" if (kind, number) == ("order", 1) else f"{number:,} {_KINDS[kind][number != 1]}"
         for kind, number in entry.searched.items()
     ]
-    return f"Rows look independent: {', '.join(parts)}." if parts else ""
+    among = "" if entry.looked_at is None else f", by {entry.looked_at:,} in stretches"
+    return f"Rows look independent{among}: {', '.join(parts)}." if parts else ""
 
 
 def few(groups: DependentGroupsEntry) -> bool:
@@ -225,7 +229,9 @@ def withheld_sentence(groups: DependentGroupsEntry, *, mixed: bool = False) -> s
     if few(groups):
         words = groups_words(groups)
         return f"Rows come from {words}: a promise for others like them needs {FEW_GROUPS}."
-    return f"{_together(groups)}: a promise for another mix needs one row of each." if mixed else None
+    return (
+        f"{_together(groups)}: a promise for another mix needs one row of each." if mixed else None
+    )
 
 
 def _ends(groups: DependentGroupsEntry) -> str:

@@ -175,12 +175,14 @@ class DependentGroupsEntry(Part, frozen=True, kw_only=True):
 class DependenceEntry(Part, frozen=True, kw_only=True):
     """What was searched for rows that hang together, by kind, and what was found.
 
-    `of_these` has corrected p-values of what is said of these very groups alone.
+    `of_these` has corrected p-values of what is said of these very groups alone; `looked_at` counts
+    the rows of a table that was read in parts.
     """
 
     searched: dict[str, int] = msgspec.field(default_factory=dict)
     groups: list[DependentGroupsEntry] = msgspec.field(default_factory=list)
     of_these: dict[str, float] = msgspec.field(default_factory=dict)
+    looked_at: int | None = None
 
 
 class AuditBlock(Part, frozen=True, kw_only=True):

@@ -93,10 +93,13 @@ class Dependence(Struct, frozen=True):
         independent.
     tested
         Kinds of all groupings and orders that were tested.
+    looked_at
+        Rows that were looked at; None for all.
     """
 
     groups: tuple[DependentGroups, ...] = ()
     tested: tuple[GroupingKind, ...] = ()
+    looked_at: int | None = None
 
     def of_rows(self, rows: Indices) -> Dependence:
         """Return the same for some of the rows; what was tested stays."""
