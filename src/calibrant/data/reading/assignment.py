@@ -24,6 +24,7 @@ from calibrant.data.reading.relations import (
     is_of_one_class,
     is_threshold,
     lift_by_association,
+    lift_neutral,
     verify,
 )
 from calibrant.data.reading.variants import variants
@@ -32,7 +33,7 @@ TAKE, ASK, REFUSE = "take", "ask", "refuse"
 # A reading is taken only from these scores on, and where no other is within the margin.
 _SAID_LEAST, _OUTCOME_LEAST = 3.0, 2.6
 _MARGIN, _ROLE_MARGIN = 1.5, 1.2
-_CROWD, _NAMED = 4, 2.5
+_CROWD, _NAMED, _CORE, _SURELY = 4, 2.5, 2.9, 5
 """So many columns may be the confidence, and none is called so: no question about three helps."""
 _LEAST_SAID, _LEAST_OUTCOME, _LEAST_SUM = 1.9, 1.3, 4.6
 
@@ -116,6 +117,7 @@ class _Assignment:
         if any(c.words and _names_models(c) for c in columns) or named.confidence or named.correct:
             self.beside = []
         lift_by_association(self.said, self.outcomes, self.columns)
+        lift_neutral(self.said, self.outcomes, self.columns)
         self.said.sort(key=lambda c: -c.score)
         self.outcomes.sort(key=lambda o: -o.score)
         self.some_named = any(c.named >= 2 and c.score >= 2 for c in self.said)
@@ -154,7 +156,11 @@ class _Assignment:
         if not doubts:
             return Decision(TAKE, (self._with_left_out(best),))
         others = [*variants(best, doubts, self.columns), *near]
-        return Decision(ASK, _graded_first([best, *others])[:3], tuple(doubts))
+        others += [way for rival in near[:3] if _is_turned(rival) for way in self._ways(rival)]
+        return Decision(ASK, _graded_first(_by_evidence([best, *others]))[:3], tuple(doubts))
+
+    def _ways(self, choice: Choice) -> list[Choice]:
+        return variants(choice, ("direction", "unsure"), self.columns)
 
     def _crowd(self, best: Choice, choices: Sequence[Choice]) -> tuple[str, ...]:
         """Return the columns that may all be the confidence, where none is called like one."""
@@ -360,6 +366,29 @@ class _Assignment:
         if said:
             return "outcome:" + ",".join(said[:3])
         return "confidence:" + ",".join(graded[:3]) if graded else ""
+
+
+def _is_turned(choice: Choice) -> bool:
+    """Return whether confidence is higher where a column with a neutral name says wrong."""
+    found, outcome = choice.match, choice.outcome
+    known = outcome.pair or outcome.verified or name_roles(outcome.column).graded >= _CORE
+    return found is not None and found.z < -_SURELY and not known
+
+
+def _by_evidence(choices: Sequence[Choice]) -> list[Choice]:
+    """Return readings in the order of what speaks for them, beside names how well they go together.
+
+    Whose confidence it is, and what was done with an answer, is asked about last.
+    """
+
+    def weight(choice: Choice) -> float:
+        found = choice.matches[0]
+        neutral = not (choice.outcome.pair or name_roles(choice.outcome.column).graded >= _CORE)
+        together = 1.5 * ((found.z > _SURELY) - (found.z < -_SURELY)) if neutral else 0.0
+        strange = 1.5 * bool({"whose", "decision"} & {choice.said[0].doubt, choice.outcome.doubt})
+        return choice.score + together - strange
+
+    return sorted(choices, key=weight, reverse=True)
 
 
 def _graded_first(choices: Sequence[Choice]) -> tuple[Choice, ...]:

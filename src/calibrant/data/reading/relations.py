@@ -84,6 +84,28 @@ def lift_by_association(
                 candidate.score, candidate.doubt = 2.2, candidate.doubt or "unsure"
 
 
+def lift_neutral(
+    said: Sequence[SaidCandidate],
+    outcomes: Sequence[OutcomeCandidate],
+    columns: Mapping[str, Column],
+) -> None:
+    """Lift a share and a yes or no that go together where no name says anything: it is asked."""
+    if any(c.score >= 2 for c in said) or any(o.score >= 1.9 for o in outcomes):
+        return
+    for candidate in said[:12]:
+        for outcome in outcomes[:12]:
+            roles = columns[outcome.column].roles
+            own = columns[candidate.column].roles
+            other = max(roles.other, roles.text, roles.names_answer, own.other)
+            shares = candidate.scale in ("fraction", "percent") and not candidate.doubt
+            if other or not shares or outcome.column == candidate.column or outcome.graded:
+                continue
+            found = match(candidate, outcome)
+            if abs(found.z) > 5 and not is_threshold(candidate, outcome, found):
+                candidate.score, candidate.doubt = max(candidate.score, 2.2), "unsure"
+                outcome.score, outcome.doubt = max(outcome.score, 2.0), "unsure"
+
+
 def are_linked(said: SaidCandidate, outcome: OutcomeCandidate) -> bool:
     """Return whether the names of the two belong together: `x` and `x_outcome`, a shared stem."""
     left, right = (re.sub(r"\W|_", "", name.lower()) for name in (said.column, outcome.column))

@@ -55,7 +55,7 @@ def _turned(best: Choice, asked: set[str], columns: Mapping[str, Column]) -> lis
     if "direction" in asked and weak and (outcome.verified or roles.graded >= 2):
         return [_unsure(best)]
     reverse = structs.replace(best, outcome=flipped, notes=(*said.notes, *flipped.notes))
-    unsure_outcome = outcome.score < 2.9 and not outcome.verified
+    unsure_outcome = roles.graded < 2.9 and not outcome.verified
     if not (weak and unsure_outcome):
         return [reverse]
     if best.match is not None and best.match.auroc >= 0.5:
