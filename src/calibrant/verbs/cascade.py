@@ -154,13 +154,7 @@ def cascade(
     require_known(options.strategies, STRATEGIES, "there is no strategy {}")
     # Strategies that need neither would pass over a name that does not exist.
     calibrator_from_dict({"calibrator": recalibration})
-    if table["cluster"] or table["unit"]:
-        raise InputError(
-            "a cascade takes every question as a draw of its own, and rows of a cluster are not",
-            hint=Hint("leave out {cluster}, or keep one question of each cluster")
-            if table["cluster"]
-            else Hint("leave out {unit}, or keep one question of each unit"),
-        )
+    _refuse_shared_rows(table)
     price = deferring.prices(price, models)
     opt.refuse_mended(table, save, "a policy")
     refuse_outcome(features, table["correct"])
@@ -199,6 +193,17 @@ def cascade(
     document = scores_document(head, scores.only(model=models), results, ())
     claims = [claim.to_dict() for claim in cascade_claims(chosen, answers.models, entry.n)]
     return CascadeResult(document | {"dropped": {**scores.dropped, **left_out}, "claims": claims})
+
+
+def _refuse_shared_rows(table: opt.TableOptions) -> None:
+    """Refuse what a cascade would pass over: it takes every question as a draw of its own."""
+    for name in ("cluster", "unit", "repeats"):
+        if table.get(name):
+            raise InputError(
+                "a cascade takes one answer of each model to every question, and every question as "
+                "a draw of its own",
+                hint=Hint(f"leave out {{{name}}}, and keep one row of what belongs together"),
+            )
 
 
 def _possible(

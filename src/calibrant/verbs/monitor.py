@@ -10,6 +10,7 @@ import numpy as np
 from calibrant.core import shared_options as opt
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.data import source_name
 from calibrant.data.sources.audit_options import table_settings
@@ -155,6 +156,13 @@ def monitor(
     >>> result["results"][0]["alarm"]["direction"]
     'over-confident'
     """
+    if precision is not None and drift is None and time is None:
+        raise InputError(
+            Hint(
+                "{precision} tells when a verification expires, and without a time no drift is seen"
+            ),
+            hint=Hint("name the column of the time with {time}, or give {drift}"),
+        )
     columns: dict[str, Any] = {**table, "repeats": True}
     every = monitoring.batch_length(every, time)
     sources, stream = monitoring.open_stream(sources, every, follow, stream)
