@@ -43,6 +43,8 @@ WRITERS = {
     "wandb": "wandb 0.31.0",
     "otel": "OpenTelemetry 1.45, instrumentation of OpenAI's client 2.4b0",
     "langchain": "langchain-core 1.7.2",
+    "agent_otel": "OpenTelemetry 1.45, LangGraph 1.2.22",
+    "agent_langchain": "langchain-core 1.7.2, LangGraph 1.2.22",
     "dspy": "DSPy 3.4.1",
     "details_": "LightEval 0.13.0",
     "results_": "LightEval 0.13.0",
@@ -72,6 +74,7 @@ def own_files():
         *("lm_polygraph.pth", "uqlm.csv"),
         *("langsmith.csv", "braintrust.jsonl", "wandb.table.json"),
         *("otel.jsonl", "langchain.jsonl", "dspy.json"),
+        *("agent_otel.jsonl", "agent_langchain.jsonl"),
     ]
     found = [fixtures / name for name in named]
     found[2:2] = sorted((fixtures / "lm_eval").glob("samples_*.jsonl"))

@@ -91,9 +91,13 @@ def test_two_answers_in_one_trace_are_told_apart_by_the_reply_or_not_at_all(tmp_
     named = evaluated("correct", 0.0, **{"gen_ai.response.id": "chatcmpl-1"})
     spans[3] = {**spans[3], "events": [named]}
     log = read_log(with_spans(tmp_path / "spans.jsonl", spans))
+    # The first is about the one answer below its span; without that it is about either.
+    assert log.draws["correct"].to_list() == [1.0, 0.0]
+    log = read_log(with_spans(tmp_path / "x.jsonl", [{**s, "parent_id": None} for s in spans]))
     assert log.draws["correct"].to_list() == [None, 0.0]
-    (note,) = log.notes
-    assert note.startswith("1 evaluations name no answer")
+    (problem,) = log.problems
+    assert problem.place == "evaluation correct"
+    assert problem.reason.startswith("1 of these name no answer")
 
 
 @pytest.mark.parametrize("older", ["attributes", "events"])

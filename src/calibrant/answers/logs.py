@@ -53,6 +53,11 @@ class ForeignTables:
             for problem in log.problems
         ]
 
+    @property
+    def steps(self) -> pl.DataFrame:
+        """Turns of agents, each with the outcome of its run."""
+        return pl.concat([log.steps for log in self.logs], how="diagonal_relaxed")
+
     def draws_with_classes(self) -> pl.DataFrame | None:
         """Return the draws with class, grade and answer.
 

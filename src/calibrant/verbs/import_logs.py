@@ -144,6 +144,7 @@ def _entry(log: ForeignLog) -> ImportedLog:
         expected_unit=log.expected_unit,
         ungraded=dict(ungraded.value_counts(sort=True).iter_rows()),
         unreadable=len(log.problems),
+        steps=log.steps.height,
         problems=[asdict(problem) for problem in log.problems[:_PROBLEMS_SHOWN]],
     )
 
@@ -166,8 +167,9 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
         out.parent.mkdir(parents=True, exist_ok=True)
         WRITERS[out.suffix](scores, out)
         written = [out]
-        beside = out.with_suffix(".unreadable.csv")
+        problems_file = out.with_suffix(".unreadable.csv")
         beside_ranking = out.with_suffix(f".ranking{out.suffix}")
+        beside_steps = out.with_suffix(f".steps{out.suffix}")
     else:
         if out.is_file():
             rule = f"the result goes to a folder or a file ending in {', '.join(WRITERS)}"
@@ -176,15 +178,16 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
         study = Study(out)
         frames = {"questions": tables.questions, **_draw_tables(tables), "scores": scores}
         written = [study.write(name, frame) for name, frame in frames.items()]
-        beside = out / "unreadable.csv"
-        beside_ranking = out / "ranking.parquet"
-    if ranking.height:
-        WRITERS[beside_ranking.suffix](ranking, beside_ranking)
-        written.append(beside_ranking)
+        problems_file = out / "unreadable.csv"
+        beside_ranking, beside_steps = out / "ranking.parquet", out / "steps.parquet"
+    for table, beside in ((ranking, beside_ranking), (tables.steps, beside_steps)):
+        if table.height:
+            WRITERS[beside.suffix](table, beside)
+            written.append(beside)
     problems = [{"source": log.source, **asdict(p)} for log in tables.logs for p in log.problems]
     if problems:
-        neutral_cells(pl.DataFrame(problems)).write_csv(beside)
-        written.append(beside)
+        neutral_cells(pl.DataFrame(problems)).write_csv(problems_file)
+        written.append(problems_file)
     return written
 
 

@@ -41,9 +41,7 @@ def read_otel(log: ForeignLog) -> None:
     rows = numbered("answer", answers)
     exchange.read_exchanges(log, rows, lambda span: _exchanges(span, said[span.id], options))
     by_id = {span.id: span for span in spans}
-    for run, steps in runs.unanswered.items():
-        tools = ", ".join(runs.by_id[steps[-1]].tools)
-        log.problem(f"run {run}", f"it ends with a call of {tools} and has no answer")
+    runs.list_unanswered(log)
     for answer, steps in runs.steps.items() if runs.has_tools else ():
         grade = exchange.grade_among(_plain(said[answer]), options.grade).correct
         turns = [
@@ -225,9 +223,9 @@ def _run(runs: list[exchange.Raw], log: ForeignLog, lost: Counter[str]) -> excha
     exchange.refuse_failed(whole, "run")
     calls = [run for run in runs if run["run_type"] in ("llm", "chat_model") and run["outputs"]]
     calls.sort(key=lambda run: str(run.get("start_time") or ""))
-    generation = _generation(calls[-1]["outputs"]) if calls else {}
+    generation = generation_of(calls[-1]["outputs"]) if calls else {}
     about = _about(generation)
-    turns = [_step(_generation(call["outputs"])) for call in calls]
+    turns = [_step(generation_of(call["outputs"])) for call in calls]
     steps = any(turn.tools for turn in turns)
     if turns and turns[-1].tools:
         raise exchange.NoAnswerError(f"it ends with a call of {', '.join(turns[-1].tools)}")
@@ -250,7 +248,7 @@ def _run(runs: list[exchange.Raw], log: ForeignLog, lost: Counter[str]) -> excha
         model=model,
         grade=grade,
         confidence=values.get(exchange.CONFIDENCE, stated),
-        tokens=_tokens(generation),
+        tokens=generation_tokens(generation),
     )
 
 
@@ -259,7 +257,8 @@ def _about(generation: exchange.Raw) -> exchange.Raw:
     return exchange.mapping_in(message.get("response_metadata"))
 
 
-def _tokens(generation: exchange.Raw) -> list[Any] | None:
+def generation_tokens(generation: exchange.Raw) -> list[Any] | None:
+    """Return the tokens of a generation of LangChain, with their log-probs."""
     own = exchange.response_logprobs(exchange.mapping_in(generation.get("generation_info")))
     return own or exchange.response_logprobs(_about(generation))
 
@@ -269,10 +268,10 @@ def _step(generation: exchange.Raw) -> Step:
     more = exchange.mapping_in(message.get("additional_kwargs"))
     calls = message.get("tool_calls") or more.get("tool_calls") or ()
     named = [exchange.mapping_in(call.get("function")) or call for call in calls]
-    return Step([str(call.get("name")) for call in named], tokens=_tokens(generation))
+    return Step([str(call.get("name")) for call in named], tokens=generation_tokens(generation))
 
 
-def _generation(outputs: Any) -> exchange.Raw:
+def generation_of(outputs: Any) -> exchange.Raw:
     """Return the first generation of a call, of which a list of lists is kept."""
     calls = exchange.mapping_in(outputs).get("generations") or [{}]
     return exchange.mapping_in(calls[0][0] if isinstance(calls[0], list) else calls[0])

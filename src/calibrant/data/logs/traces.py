@@ -17,6 +17,7 @@ from calibrant.data.logs.agent_turns import Runs, Step, Turn, add_run
 from calibrant.data.logs.json_text import KINDS, as_text, json_or_none, json_rows, numbered
 from calibrant.data.logs.log import ForeignLog
 from calibrant.data.logs.recognise import ROWS, fits
+from calibrant.data.logs.spans import generation_of, generation_tokens
 from calibrant.data.tables import read_table
 
 _SPAN = "context.span_id"
@@ -68,7 +69,6 @@ def _turn(row: exchange.Raw) -> Turn:
         str(row.get("start_time") or ""),
         reply=kind == "LLM" and (bool(found) or _is_reply(row)),
         tools=tuple(found),
-        is_agent=kind == "AGENT",
         is_tool=kind == "TOOL",
     )
 
@@ -95,16 +95,14 @@ def _add_runs(
     annotations: Mapping[str, _Said],
 ) -> None:
     """Add the turns of every run, and list those that end without an answer."""
-    for run, steps in runs.unanswered.items():
-        tools = ", ".join(runs.by_id[steps[-1]].tools)
-        log.problem(f"run {run}", f"it ends with a call of {tools} and has no answer")
+    runs.list_unanswered(log)
     for answer, steps in runs.steps.items():
         values = {name: x for name, _, x in annotations.get(answer, [])}
         turns = [
             Step(
                 runs.by_id[place].tools,
                 {name: x for name, _, x in annotations.get(place, [])}.get(exchange.CONFIDENCE),
-                exchange.response_logprobs(rows[place].get("attributes.output.value")),
+                _tokens(rows[place]["attributes.output.value"]),
             )
             for place in (*steps, answer)
         ]
@@ -163,13 +161,25 @@ def _span(
     stated = values.pop(exchange.CONFIDENCE, _metadata(row).get(exchange.CONFIDENCE))
     output = row["attributes.output.value"]
     return exchange.Exchange(
-        question=exchange.plain_text(row.get("attributes.input.value")),
-        answer=exchange.plain_text(output),
+        question=_words(row, "input", ("user", "human"))
+        or exchange.plain_text(row.get("attributes.input.value")),
+        answer=_words(row, "output", ("assistant", "ai")) or exchange.plain_text(output),
         model=str(row.get("attributes.llm.model_name") or "model"),
         grade=exchange.grade_among(values, grade)._replace(opinions=opinions),
         confidence=stated,
-        tokens=exchange.response_logprobs(output),
+        tokens=_tokens(output),
     )
+
+
+def _words(row: exchange.Raw, way: str, roles: tuple[str, ...]) -> str:
+    """Return the last message of a role, where messages are kept one by one."""
+    messages = map(exchange.mapping_in, row.get(f"attributes.llm.{way}_messages") or ())
+    own = [m.get("message.content") for m in messages if m.get("message.role") in roles]
+    return exchange.plain_text(own[-1]) if own and own[-1] else ""
+
+
+def _tokens(output: Any) -> list[Any] | None:
+    return exchange.response_logprobs(output) or generation_tokens(generation_of(output))
 
 
 def _metadata(row: exchange.Raw) -> exchange.Raw:

@@ -98,6 +98,7 @@ class ImportedLog(Part, frozen=True, kw_only=True):
     ungraded: dict[str, int]
     unreadable: int
     problems: list[dict[str, str]]
+    steps: int = 0
 
 
 class InputFile(Part, frozen=True, kw_only=True):

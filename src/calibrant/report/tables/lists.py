@@ -206,6 +206,8 @@ def _what_was_read(results: Sequence[ImportedLog], unreadable: int) -> str:
     draws = sum(entry.draws for entry in results)
     # A table of confidences has rows, and no replies.
     read = f"{draws:,} draws" if draws else f"{sum(e.scores for e in results):,} rows"
+    if steps := sum(entry.steps for entry in results):
+        read += f" and {steps:,} turns of agents"
     if not unreadable:
         return f"All of it was read: {read}."
     parts, are = ("part", "is") if unreadable == 1 else ("parts", "are")
