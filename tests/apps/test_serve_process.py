@@ -218,6 +218,33 @@ def test_patience_is_the_callers(tmp_path, endpoint):
         assert (status, "no answer within 1 s" in text) == (504, True)
 
 
+def test_two_processes_share_rows_ledger_and_what_is_known(tmp_path, endpoint):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("question_id,correct\n")
+    watched = ("--watch", labels)
+    with (process(tmp_path, endpoint.url, *watched) as one,
+          process(tmp_path, endpoint.url, *watched) as other):  # fmt: skip
+        known = {"calibrant": {"question_id": "same"}, "temperature": 0}
+        for number in range(80):
+            about = {"calibrant": {"question_id": str(number)}}
+            server = (one, other)[number % 2]
+            assert server.ask(body={**question(f"What is {number}?"), **about})[0] == 200
+        both = [server.ask(body={**question(), **known})[1] for server in (one, other)]
+        costs = [json.loads(text)["calibrant"]["cost"] for text in both]
+        calls = len(endpoint.calls)
+    assert calls == 81, "the second process found the answer in the ledger"
+    assert costs == [0.0, 0.0]
+    rows = [json.loads(line) for line in (tmp_path / "served.jsonl").read_text().splitlines()]
+    assert len({row["id"] for row in rows}) == len(rows) == 82
+    labels.write_text("question_id,correct\n" + "".join(f"{n},0\n" for n in range(80)))
+    # One of them finds the breach; the other, which sees no labels, tells it too.
+    with process(tmp_path, endpoint.url, *watched) as one:
+        assert "none: " in one.ask(body=question("after"))[1]
+        with process(tmp_path, endpoint.url) as other:
+            told = json.loads(other.ask(body=question("and there"))[1])["calibrant"]["promise"]
+    assert told.startswith("none: ")
+
+
 # -- behind a service ------------------------------------------------------------------------------
 
 

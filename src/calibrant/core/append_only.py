@@ -81,6 +81,17 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 @contextmanager
+def locked_beside(path: Path) -> Iterator[None]:
+    """Keep other processes from a file that is replaced as a whole, by one beside it."""
+    file = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, _MODE)
+    try:
+        with locked(file):
+            yield
+    finally:
+        os.close(file)
+
+
+@contextmanager
 def locked(file: int) -> Iterator[None]:
     """Keep other processes from the file meanwhile, where the system can."""
     if util.find_spec("fcntl") is None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from calibrant.apps.serving.breaker import Breaker
 from calibrant.apps.serving.measure import NOTHING, Asked, Measure, Measured, UpstreamError
-from calibrant.apps.serving.replies import UNPROMISED, Reply, Served
+from calibrant.apps.serving.replies import UNPROMISED, UNRECORDED, Reply, Served
 from calibrant.apps.serving.rows import CALLER, RowFile, check_fields, row_of
 from calibrant.apps.serving.standing import Standing
 from calibrant.core.errors import StorageError
@@ -124,7 +124,7 @@ class Engine:
 
     async def ask(self, asked: Asked) -> Reply:
         """Ask models until the policy is content, and keep what became of the question."""
-        started = time.perf_counter()
+        started, unkept = time.perf_counter(), self.unkept
         self._require_room()
         question = self._question(asked)
         measured: dict[str, Measured] = {}
@@ -142,16 +142,22 @@ class Engine:
             cost += paid
             step = self.decide(question, {name: _row(one) for name, one in measured.items()})
         reply = self._reply(step, measured, cost, failure)
-        reply = self._keep(asked, reply, time.perf_counter() - started)
+        # Of those that are asked at the same time, too, where one of them cannot be kept.
+        kept = self.unkept == unkept
+        reply = self._keep(asked, reply, time.perf_counter() - started, kept=kept)
         _note_in_span(reply)
         return reply
 
     @property
+    def unkept(self) -> int:
+        """Draws that were paid for and are not in the ledger."""
+        return sum(measure.unrecorded for measure in self.measures.values())
+
+    @property
     def no_room(self) -> str | None:
         """Why nothing can be written down at the moment."""
-        lost = sum(measure.unrecorded for measure in self.measures.values())
-        if lost > self._lost:
-            self._lost, self._no_room_until = lost, time.monotonic() + NO_ROOM_S
+        if self.unkept > self._lost:
+            self._lost, self._no_room_until = self.unkept, time.monotonic() + NO_ROOM_S
         if time.monotonic() < self._no_room_until:
             return "an answer could not be written into the ledger"
         return None if self.kept.catch_up() else self.kept.problem
@@ -269,8 +275,10 @@ class Engine:
             return f"none: {against}"
         return self.policy.promise
 
-    def _keep(self, asked: Asked, reply: Reply, seconds: float) -> Reply:
-        """Count a question and write its row; an answer without one is given without a promise."""
+    def _keep(self, asked: Asked, reply: Reply, seconds: float, *, kept: bool) -> Reply:
+        """Count a question and write its row; what is not kept is given without a promise."""
+        if not kept and reply.decision == "answer":
+            reply = replace(reply, promise=UNRECORDED)
         self.counts["questions"] += 1
         self.counts[reply.decision] += 1
         self.counts["unpromised"] += reply.promise != self.policy.promise
@@ -286,8 +294,7 @@ class Engine:
         if self.kept.write(row):
             return reply
         self.counts["unrecorded"] += 1
-        promise = UNPROMISED if reply.decision != "answer" else "none: it could not be recorded"
-        return replace(reply, promise=promise)
+        return replace(reply, promise=UNRECORDED) if reply.decision == "answer" else reply
 
     def totals(self) -> dict[str, object]:
         """Return questions, decisions and cost since the start."""

@@ -61,7 +61,7 @@ def engine_lines(engine: Any, now: float) -> Iterator[str]:
     counts, standing = engine.counts, engine.standing
     decisions = {name: counts[name] for name in ("answer", "defer", "degraded")}
     yield from typed("questions_total", "counter", decisions, "decision")
-    unrecorded = counts["unrecorded"] + sum(one.unrecorded for one in engine.measures.values())
+    unrecorded = counts["unrecorded"] + engine.unkept
     for name, value in (
         ("upstream_failures_total", counts["failures"]),
         ("upstream_calls_total", counts["calls"]),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 UNPROMISED = "none for this answer"
+UNRECORDED = "none: it could not be recorded"
 
 
 class Served(Struct, frozen=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from calibrant.core.append_only import replace_file
+from calibrant.core.append_only import locked_beside, replace_file
 from calibrant.core.errors import SchemaError
 
 SCHEMA = "calibrant.serve_state/1"
@@ -28,7 +28,8 @@ class Known(Struct):
     """What is known of one policy; it is kept until another policy is served.
 
     `expired` is why labels show the promise broken, `changed` what answers in place of the model
-    that was certified, `shift` what is unlike the labelled questions, `labels` how many answers are labelled.
+    that was certified, `shift` what is unlike the labelled questions, `labels` how many answers
+    are labelled.
     """
 
     expired: str | None = None
@@ -84,7 +85,7 @@ class Standing:
 
     def share(self) -> None:
         """Write down what is new, and take over what another process has found."""
-        with self._one_at_a_time:
+        with self._one_at_a_time, locked_beside(self.path):
             self._merge(self._read())
 
     def _merge(self, state: _State) -> None:

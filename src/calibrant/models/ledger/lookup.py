@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.models.ledger import schema
 from calibrant.models.ledger.leases import Leases, end_sessions, start_session
-from calibrant.models.ledger.repair import ledger_error
+from calibrant.models.ledger.repair import backup_path, damaged_ledger, ledger_error
 
 CHECKPOINT_PAGES = 16_000
 """Pages of the journal at which a commit folds it into the file; `checkpoint` comes before."""
@@ -46,6 +46,9 @@ class LedgerLookup:
         self._backed_up_at = time.monotonic()
 
     def _connect(self) -> sqlite3.Connection:
+        if self.path.is_file() and not self.path.stat().st_size and backup_path(self.path).is_file():
+            # Filled anew without a word, everything would be paid for again.
+            raise damaged_ledger("the ledger is empty, and its backup is not", self.path)
         db = schema.connect(self.path, "ro" if self.read_only else "rwc")
         try:
             self._prepare(db)

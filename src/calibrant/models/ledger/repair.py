@@ -77,14 +77,7 @@ def ledger_error(error: sqlite3.Error, path: Path) -> Exception:
         )
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         other = code == sqlite3.SQLITE_NOTADB
-        return SchemaError(
-            f"not a ledger: {error}" if other else "the ledger is damaged",
-            source=str(path),
-            hint=Hint(
-                "{call} keeps a copy and saves every answer that can be read",
-                call=Call("run", path.parent, repair=True),
-            ),
-        )
+        return damaged_ledger(f"not a ledger: {error}" if other else "the ledger is damaged", path)
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
         return InputError(
             f"the ledger cannot be written: {error}",
@@ -92,6 +85,18 @@ def ledger_error(error: sqlite3.Error, path: Path) -> Exception:
             hint="check the disk and the rights of the folder; what was kept before stays kept",
         )
     return error
+
+
+def damaged_ledger(rule: str, path: Path) -> SchemaError:
+    """Return what to tell about a ledger that cannot be read, and the way back to what it held."""
+    if (path.parent / "study.toml").is_file():
+        words = "{call} keeps a copy and saves every answer that can be read"
+        hint = Hint(words, call=Call("run", path.parent, repair=True))
+    else:
+        move, copy = f"mv {path.name} {path.name}.damaged", backup_path(path).name
+        hint = Hint("stop what writes it, then: {0} && rm -f {1}-wal {1}-shm && mv {2} {1}",
+                    move, path.name, copy)  # fmt: skip
+    return SchemaError(rule, source=str(path), hint=hint)
 
 
 def back_up(path: Path) -> None:

@@ -88,10 +88,10 @@ class Ledger(LedgerLookup):
         self.begin()
         try:
             yield
+            self.commit()
         except BaseException:
             self.rollback()
             raise
-        self.commit()
 
     def begin(self, *, durable: bool = True) -> None:
         """Take the write lock.
