@@ -99,15 +99,26 @@ def claims_of(document: Mapping[str, object]) -> list[Claim]:
     return claims
 
 
+_READING = "data.reading"
+
+
 def warnings_of(document: Fields) -> list[str]:
-    """Return what a reader has to know about the data before any number."""
+    """Return what a reader has to know about the data before any number.
+
+    What was read in another way than it stands there is among it; columns that were found by their
+    names and values are not, see `notes_of`.
+    """
+    reversals = (document.get("reading") or {}).get("notes") or ()
     warnings = (document.get("data") or {}).get("warnings") or ()
-    return [str(warning["text"]) for warning in warnings]
+    texts = [str(w["text"]) for w in warnings if w["id"] != _READING]
+    return list(dict.fromkeys([*map(str, reversals), *texts]))
 
 
 def notes_of(document: Fields) -> list[str]:
-    """Return what was looked for in the data and not found: no reason to doubt a number."""
-    return [str(note) for note in (document.get("data") or {}).get("notes") or ()]
+    """Return how the data were read, and what was looked for in them and not found."""
+    data = document.get("data") or {}
+    readings = [str(w["text"]) for w in data.get("warnings") or () if w["id"] == _READING]
+    return [*readings, *map(str, data.get("notes") or ())]
 
 
 def rows_apart(claims: Sequence[Claim]) -> tuple[list[Claim], list[str]]:
