@@ -37,7 +37,7 @@ def test_crossed_values_are_not_called_calibrated():
         assert outcomes(document)["audit.miscalibrated"] == "shown"
         error = document["results"][0]["metrics"]["error"]
         assert error["low"] > 0.03
-        assert "at each of 2 stated values" in document["claims"][1]["text"]
+        assert "measured in 2 bins" in document["claims"][1]["text"]
 
 
 def test_topics_that_share_an_effect_are_warned_of_and_counted_once():

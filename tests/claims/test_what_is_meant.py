@@ -48,10 +48,10 @@ def test_a_group_found_later_says_that_the_earlier_ones_are_allowed_for(topics):
     result = groups(topics, features=["topic"])
     first, second, *_ = texts(result, "groups.stands_out")
     assert "topic = art" in first
-    assert "after allowing for" not in first
+    assert "beyond the group" not in first
     assert f"{100 * at_equal_confidence(topics, 'art'):.0f} points more often" in first
     assert "topic = law" in second
-    assert "after allowing for 1 group found before it" in second
+    assert "beyond the group above" in second
     assert f"{100 * at_equal_confidence(topics, 'law'):.0f} points" not in second
 
 

@@ -74,7 +74,7 @@ def test_bad_rows_are_refused(confidence, correct):
 def test_label_free_input_is_refused_with_reason_and_next_step():
     with pytest.raises(UnavailableError, match="label_next"):
         verification_block([0.5, 0.9], [float("nan")] * 2)
-    with pytest.raises(UnavailableError, match="without labels nobody can tell"):
+    with pytest.raises(UnavailableError, match="calibration needs a right/wrong column"):
         require_labels(None)
 
 

@@ -78,7 +78,7 @@ def scan_table(
     except nw.exceptions.DuplicateError as error:
         raise InputError(
             f"two columns of the table have one name: {reason_of(error)}",
-            hint="give each column a name of its own, so that nobody guesses which is meant",
+            hint="rename one of them",
         ) from None
     try:
         polars: pl.DataFrame = frame.to_polars()
@@ -187,7 +187,7 @@ def unreadable(error: BaseException, source: Any) -> InputError:
         f"the row cannot be read: {why}",
         source=source_name(source),
         row=row,
-        hint="mend the row, or save the table as parquet",
+        hint="fix the row, or save the table as parquet",
     )
 
 

@@ -91,12 +91,8 @@ def _subject(facts: Facts) -> str:
 
 
 def _cells(facts: Facts) -> str:
-    """Say where the error was measured: at stated values, in slices of the scale, or both."""
-    values, slices = facts["values"], facts["slices"]
-    of_values = f"at each of {values} stated values" if values > 1 else "at one stated value"
-    of_slices = "in one slice of the scale" if slices == 1 else f"in {slices} slices of the scale"
-    parts = [of_values] * bool(values) + [of_slices] * bool(slices)
-    return " and ".join(parts)
+    """Say where the error was measured: bins are stated values and slices of the scale."""
+    return f"in {count(facts['values'] + facts['slices'], 'bin')}"
 
 
 MISCALIBRATED = rule(

@@ -239,8 +239,8 @@ def _unchecked(graded: Mapping[str, Grading]) -> str:
     worst, more = graded[least], forecasts[least]
     return (
         f"{len(graded)} models are graded by rules: {share} of their grades are doubtful and none "
-        f"is checked. If the grader's odds are off by up to {worst.odds_factor:g}, accuracy "
-        f"lies between {', '.join(between)}{' ..' if len(graded) > _NAMED else ''}. "
+        f"is checked. If the automatic grader errs up to {worst.odds_factor:g} times as often as "
+        f"assumed, accuracy lies between {', '.join(between)}{' ..' if len(graded) > _NAMED else ''}. "
         f"{count(more.checks, 'checked grade')} of a model would tell it to within "
         f"{_half(more)}."
     )
@@ -260,8 +260,8 @@ def _how_graded(grading: Grading) -> str:
         checked = f"only {grading.checked}" if grading.checked else "none"
         return (
             f"{start} and {checked} {'are' if grading.checked > 1 else 'is'} checked. If the "
-            f"grader's odds are off by up to {grading.odds_factor:g}, accuracy lies between "
-            f"{low} and {high}. {count(more.checks, 'checked grade')} would tell it to within "
+            f"automatic grader errs up to {grading.odds_factor:g} times as often as assumed, "
+            f"accuracy lies between {low} and {high}. {count(more.checks, 'checked grade')} would tell it to within "
             f"{_half(more)}."
         )
     then = (

@@ -20,7 +20,8 @@ GROUPING = rule("groups.grouping_loss")
 def _after(facts: Facts) -> str:
     # A later group is measured beyond those found before it, and its sentence says so.
     before = facts["before"]
-    return f", after allowing for {count(before, 'group')} found before it" if before else ""
+    above = "the group above" if before == 1 else f"the {before} groups above"
+    return f", beyond {above}" if before else ""
 
 
 def _beside(facts: Facts) -> str:

@@ -10,7 +10,7 @@ from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import UnavailableError
 from calibrant.core.hints import Call, Hint
 
-NO_LABELS_REASON = "without labels nobody can tell whether the confidence is right"
+NO_LABELS_REASON = "calibration needs a right/wrong column, and no row has a label"
 NO_LABELS_HINT = Hint(
     "label a small batch: `{next}`, fill the column `correct`, then `{add}`",
     next=Call("label next", "TABLE", out="batch.csv"),
@@ -34,7 +34,7 @@ def require_labels(correct: MaybeArray, *, source: str | None = None) -> None:
     >>> require_labels(None)
     Traceback (most recent call last):
     ...
-    calibrant.core.errors.UnavailableError: without labels nobody can tell ...
+    calibrant.core.errors.UnavailableError: calibration needs a right/wrong column ...
     """
     if correct is not None:
         values = np.asarray(correct, dtype=np.float64)

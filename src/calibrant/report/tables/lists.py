@@ -92,7 +92,7 @@ def demo_blocks(document: fields.DemoFields) -> Iterator[Block]:
         )
         text = f"{new:,} draws were asked for; {cached:,} came from the ledger, asked once already."
         yield Paragraph(text)
-    yield Paragraph(f"It holds: {', '.join(document.done)}.")
+    yield Paragraph(f"Contents: {', '.join(document.done)}.")
     for entry in document.left_out:
         yield Paragraph(f"Left out: {part_name(entry['part'])}: {reason_text(entry)}.")
     yield Paragraph("Try next:")
