@@ -55,9 +55,39 @@ def test_every_element_has_a_state_and_the_summary_counts_them():
 
 def test_what_is_not_as_printed_says_why():
     for elements in rows().values():
-        for element, where, state, why in elements:
+        for element, where, state, why, by in elements:
             assert where, element
             assert state == "right" or why, element
+            assert by, element
+            # What is not here says where it was searched, or which row does.
+            assert state != "not here" or re.search(r"[Ss]earch|those draws|above|ticked", why)
+
+
+# Beside tests, studies and commands: what was read alone, and what was searched for.
+ALONE = ("read", "search of 2026-11")
+
+
+@pytest.mark.parametrize("by", sorted({cells[4] for part in rows().values() for cells in part}))
+def test_every_row_names_what_checks_it(by, tmp_path, monkeypatch):
+    told = re.fullmatch(r"`(.*)`", by)
+    if told is None:
+        assert by in (*ALONE, "the example of its docstring")
+    elif told[1].startswith("tests/"):
+        assert (ROOT / told[1]).is_file()
+    elif script := re.fullmatch(r"python -m (studies|simulations) (\w+)", told[1]):
+        assert (ROOT / script[1] / f"{script[2]}.py").is_file()
+    else:
+        monkeypatch.chdir(tmp_path)
+        done = call(*shlex.split(told[1].removeprefix("calibrant ")))
+        assert done.returncode == 0, done.stderr
+
+
+def test_examples_of_docstrings_that_check_a_row_are_there():
+    checked = [c for part in rows().values() for c in part if c[4].endswith("its docstring")]
+    assert checked
+    for cells in checked:
+        (name,) = re.findall(r"`calibrant\.labels\.(\w+)`", cells[1])
+        assert ">>>" in getattr(importlib.import_module("calibrant.labels"), name).__doc__
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`(calibrant(?:\.\w+)+)`", PAGE))))
@@ -107,7 +137,7 @@ STORIES = {
         # What the paper is about, on recorded draws.
         r"accuracy rises by 8\.1 points and\s+consistency_conf\s+falls by 9\.5 points",
     ),
-    "ACE": (r"only more accurate", r"turned round by DA", r"DA and IA agree"),
+    "ACE": (r"better calibrated than Qwen3-4B,\s+on its own answers", r"turned round by DA", r"DA and IA agree"),
     "Grouping loss and cascades": (
         r"as published",
         r"grouping: no recalibration",
