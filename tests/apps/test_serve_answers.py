@@ -1,0 +1,185 @@
+"""What answers in the model's place, how often it is asked, and whether the counts agree."""
+
+import asyncio
+import json
+import re
+
+import pytest
+
+import calibrant as cal
+from apps.test_serve_secrets import studied  # noqa: F401 - a study that was asked once
+from calibrant.core.errors import StorageError
+from calibrant.models.ledger import Ledger
+from clients.server import Endpoint
+from workflows.test_serve_promise import ASKED, question, saved, served
+
+
+@pytest.fixture
+def endpoint():
+    with Endpoint() as server:
+        yield server
+
+
+def number(name, text):
+    """Return the value of a line of the metrics."""
+    found = re.search(rf"^calibrant_{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    assert found, (name, text)
+    return float(found[1])
+
+
+# -- who answers -----------------------------------------------------------------------------------
+
+
+def test_another_model_behind_the_name_ends_the_promise_also_after_a_restart(tmp_path, endpoint):
+    policy = saved(tmp_path / "p.json")
+    endpoint.behaviour.model = "large-2026"
+
+    async def act():
+        async with served(tmp_path, policy, endpoint.url) as (ask, _):
+            before = (await ask(question("one")))[1]["calibrant"]
+            endpoint.behaviour.model = "tiny-2026"
+            after = (await ask(question("two")))[1]["calibrant"]
+            metrics = (await ask(None, "/metrics", "GET", raw=True))[1]
+        endpoint.behaviour.model = "large-2026"
+        async with served(tmp_path, policy, endpoint.url) as (ask, _):
+            return before, after, metrics, (await ask(question("three")))[1]["calibrant"]
+
+    before, after, metrics, restarted = asyncio.run(act())
+    assert before["promise"].startswith("at most")
+    assert before["shift"] is None
+    for told in (after, restarted):
+        assert "m is answered by tiny-2026, at first it was large-2026" in told["shift"]
+        assert told["promise"].startswith("none: ")
+    assert number("endpoint_changed", metrics) == 1
+
+
+def test_another_version_after_many_answers_is_told(tmp_path, endpoint):
+    policy = saved(tmp_path / "p.json")
+    seen = []
+
+    def spoil(call, answer):
+        seen.append(call)
+        return {**answer, "system_fingerprint": "fp_b" if call > 210 else "fp_a"}
+
+    endpoint.behaviour.spoil = spoil
+
+    async def act():
+        async with served(tmp_path, policy, endpoint.url) as (ask, _):
+            for start in range(0, 210, 30):
+                await asyncio.gather(*(ask(question(f"q{start + n}")) for n in range(30)))
+            before = (await ask(question("one more")))[1]["calibrant"]
+            return before, (await ask(question("and one")))[1]["calibrant"]
+
+    _, after = asyncio.run(act())
+    assert "answered by another version (fp_b)" in after["shift"]
+    assert after["promise"].startswith("none: ")
+
+
+@pytest.mark.parametrize("end", ["length", "content_filter"])
+def test_half_an_answer_carries_no_promise(tmp_path, endpoint, end):
+    policy = saved(tmp_path / "p.json")
+
+    def spoil(_, answer):
+        answer["choices"][0]["finish_reason"] = end
+        return answer
+
+    endpoint.behaviour.spoil = spoil
+
+    async def act():
+        async with served(tmp_path, policy, endpoint.url) as (ask, _):
+            return (await ask(question()))[1]["calibrant"]
+
+    told = asyncio.run(act())
+    assert f"finish_reason {end}" in told["shift"]
+    assert told["promise"].startswith("none: ")
+
+
+# -- how often it is asked -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reuse", [False, True])
+def test_a_policy_of_a_study_draws_anew_at_a_temperature(studied, tmp_path, reuse):  # noqa: F811
+    policy, oracle = studied
+    row = ASKED[0]
+
+    async def act():
+        made = []
+        async with served(tmp_path, policy, None, confidence=None, model="oracle",
+                          reuse=reuse) as (ask, _):  # fmt: skip
+            for _ in range(3):
+                before = len(oracle.calls)
+                known = {"question_id": row["question_id"], "kind": row["kind"]}
+                await ask(question(row["text"], calibrant=known))
+                made.append(len(oracle.calls) - before)
+        return made
+
+    first, *others = asyncio.run(act())
+    assert first > 0
+    # What is drawn at temperature 0 cannot differ; draws at 1 are made again.
+    assert all((calls == 0) is reuse for calls in others), (first, others)
+
+
+def test_counts_are_those_of_the_ledger_under_load(tmp_path, endpoint):
+    policy = saved(tmp_path / "p.json")
+
+    async def act():
+        async with served(tmp_path, policy, endpoint.url) as (ask, _):
+            await asyncio.gather(
+                *(ask(question(f"q{n % 90}", temperature=n % 2)) for n in range(180))
+            )
+            bad = await ask({"messages": []})
+            return bad[0], (await ask(None, "/metrics", "GET", raw=True))[1]
+
+    status, metrics = asyncio.run(act())
+    assert status == 400
+    with Ledger(tmp_path / "served.sqlite", read_only=True) as ledger:
+        draws = ledger.totals()["draws"]
+    rows = [json.loads(line) for line in (tmp_path / "served.jsonl").read_text().splitlines()]
+    decided = {name: number(f'questions_total{{decision="{name}"}}', metrics)
+               for name in ("answer", "defer", "degraded")}  # fmt: skip
+    assert sum(decided.values()) == len(rows) == 180
+    assert decided["answer"] == sum(row["decision"] == "answer" for row in rows)
+    assert number("upstream_calls_total", metrics) == draws == len(endpoint.calls)
+    assert number("cost_total", metrics) == sum(row["cost"] for row in rows) == draws
+    assert number("request_seconds_count", metrics) == 181
+    assert number('requests_total{status="4xx"}', metrics) == 1
+    ends = re.findall(r'request_seconds_bucket\{le="(\S+)"\} (\d+)', metrics)
+    assert ends[-1] == ("+Inf", "181")
+    assert sorted(int(count) for _, count in ends) == [int(count) for _, count in ends]
+
+
+# -- nothing can be written ------------------------------------------------------------------------
+
+
+def test_a_full_ledger_is_503_and_buys_nothing_more(tmp_path, endpoint, monkeypatch):
+    policy = saved(tmp_path / "p.json")
+    full = StorageError("the disk is full", source="served.sqlite")
+
+    def keep_all(*_):
+        raise full
+
+    async def act():
+        async with served(tmp_path, policy, endpoint.url) as (ask, front):
+            monkeypatch.setattr(front.engine.ledger, "keep_all", keep_all)
+            paid = await ask(question("one"))
+            calls = len(endpoint.calls)
+            then = [await ask(question(f"q{n}")) for n in range(3)]
+            ready = await ask(None, "/ready", "GET")
+            metrics = (await ask(None, "/metrics", "GET", raw=True))[1]
+            return paid, then, len(endpoint.calls) - calls, ready, metrics
+
+    paid, then, bought, ready, metrics = asyncio.run(act())
+    assert paid[0] == 200, "what was paid for is delivered"
+    assert paid[1]["calibrant"]["promise"] == "none: it could not be recorded"
+    assert [status for status, _, _ in then] == [503] * 3
+    assert all("Retry-After" in headers for _, _, headers in then)
+    assert bought == 0
+    assert (ready[0], ready[1]["disk"]) == (503, "full")
+    assert number("unrecorded_total", metrics) == 1
+
+
+def test_trusted_answers_say_the_same(tmp_path, endpoint):
+    policy = saved(tmp_path / "p.json", threshold=1.0)
+    with cal.trusted(policy, f"{endpoint.url}/v1", measured_by="perplexity") as model:
+        told = model.ask("What is the capital of Peru?")
+    assert (told.decision, told.text) == ("defer", None)
