@@ -15,7 +15,17 @@ from calibrant.core.estimate import Estimate, EstimateEntry
 from calibrant.data.judge_cells import RatingScale
 from calibrant.data.judge_table import JudgeTable
 from calibrant.data.mend import RecalibrationMap
-from calibrant.findings.documents import judges as doc
+from calibrant.findings.documents.judges import (
+    Disagreement,
+    JudgedModel,
+    JudgedPair,
+    JudgeEntry,
+    JudgeScale,
+    LabelsNeeded,
+    PeopleAgreement,
+    PeopleMean,
+    ScoreMeaning,
+)
 from calibrant.labels.judge_bias import biases
 from calibrant.labels.judge_map import meanings, score_map
 from calibrant.labels.labelling.stopping import labels_for_precision
@@ -88,7 +98,7 @@ def judge_entry(
     seed: int = 0,
     about: Mapping[str, Any],
     path: str | None = None,
-) -> tuple[doc.JudgeEntry, RecalibrationMap]:
+) -> tuple[JudgeEntry, RecalibrationMap]:
     """Return the entry of one judge, and the map behind it.
 
     Parameters
@@ -112,11 +122,11 @@ def judge_entry(
     known, span = pool.known, table.human_scale.span
     mean = _mean(view, pool)
     fitted = score_map(view.unit[known], pool.people[known], seed=seed, about=about)
-    entry = doc.JudgeEntry(
+    entry = JudgeEntry(
         judge=view.name,
         n=view.score.size,
         labels=int(known.sum()),
-        scale=doc.JudgeScale(
+        scale=JudgeScale(
             kind=table.kind,
             judge=[view.scale.low, view.scale.high],
             people=[table.human_scale.low, table.human_scale.high],
@@ -149,11 +159,11 @@ def _units(estimate: Estimate, scale: RatingScale, *, lead: bool = False) -> Est
                          n=estimate.n)  # fmt: skip
 
 
-def _mean(view: JudgeView, pool: PeoplePool) -> doc.PeopleMean:
+def _mean(view: JudgeView, pool: PeoplePool) -> PeopleMean:
     scale, n = view.table.human_scale, int(pool.known.sum())
     both, alone = people_mean(pool), people_mean(PeoplePool(None, pool.people))
     ratio = both.error / alone.error
-    return doc.PeopleMean(
+    return PeopleMean(
         combined=_units(both.estimate(n, left=pool.left), scale),
         people_only=_units(alone.estimate(n, left=pool.left), scale),
         judge_only=float(view.score.mean()) if view.same else None,
@@ -179,7 +189,7 @@ def _agreement(view: JudgeView, known: Mask) -> dict[str, Any]:
     if others is None or kin is None:
         return found
     twice = int((np.isfinite(people).sum(axis=1) > 1).sum())
-    found["people"] = doc.PeopleAgreement(
+    found["people"] = PeopleAgreement(
         count=people.shape[1],
         items=twice,
         order=others.estimate(twice, SHARE),
@@ -190,11 +200,11 @@ def _agreement(view: JudgeView, known: Mask) -> dict[str, Any]:
     return found
 
 
-def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[doc.ScoreMeaning]:
+def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[ScoreMeaning]:
     to, of = view.table.human_scale, view.scale
     for score, value, low, high, labels, mean in meanings(fitted, view.unit, view.rating):
         ends = (to.low + to.span * part for part in (value, low, high))
-        yield doc.ScoreMeaning(
+        yield ScoreMeaning(
             score=of.low + of.span * score, labels=labels,
             people=None if mean is None else to.low + to.span * mean,
             **dict(zip(("value", "low", "high"), ends, strict=True)),
@@ -208,7 +218,7 @@ def _strengths(view: JudgeView, pool: PeoplePool) -> Strengths | None:
     return pair_strengths(table.sides, pool.rate, pool.people, table.item)
 
 
-def _models(view: JudgeView, pool: PeoplePool) -> Iterator[doc.JudgedModel]:
+def _models(view: JudgeView, pool: PeoplePool) -> Iterator[JudgedModel]:
     """Yield people's mean of each model; of pairs the share that it wins, and its strength."""
     table, strengths = view.table, _strengths(view, pool)
     if table.sides is None:
@@ -229,7 +239,7 @@ def _beside_mean(strengths: Strengths, code: int) -> EstimateEntry:
     return EstimateEntry(value=value, low=value - reach, high=value + reach)
 
 
-def _groups(view: JudgeView, pool: PeoplePool, column: str) -> Iterator[doc.JudgedModel]:
+def _groups(view: JudgeView, pool: PeoplePool, column: str) -> Iterator[JudgedModel]:
     values = view.table.frame[column].cast(pl.String)
     for value in values.drop_nulls().unique().sort().to_list():
         rows = (values == value).fill_null(False).to_numpy()
@@ -243,7 +253,7 @@ def _judged(
     rows: Mask,
     first: Mask,
     strength: EstimateEntry | None,
-) -> Iterator[doc.JudgedModel]:
+) -> Iterator[JudgedModel]:
     people, rate, score = (np.where(first, v, 1 - v) for v in (pool.people, pool.rate, view.unit))
     mean = contrast(people, rate, [rows], view.table.item)
     labels = int((rows & pool.known).sum())
@@ -253,13 +263,13 @@ def _judged(
         left = mean.estimate(labels)
         combined = _units(left, scale)
     judge = score[rows].mean() if view.table.kind == "pairs" else view.score[rows].mean()
-    yield doc.JudgedModel(
+    yield JudgedModel(
         name=name, n=int(rows.sum()), labels=labels, combined=combined, judge_only=float(judge),
         strength=strength,
     )  # fmt: skip
 
 
-def _pairs(view: JudgeView, pool: PeoplePool) -> list[doc.JudgedPair]:
+def _pairs(view: JudgeView, pool: PeoplePool) -> list[JudgedPair]:
     """Return people's preference between each two models, Holm over all of them."""
     table, models = view.table, len(view.table.models)
     if table.sides is None:
@@ -271,7 +281,7 @@ def _pairs(view: JudgeView, pool: PeoplePool) -> list[doc.JudgedPair]:
     whole = models * (models - 1) // 2
     adjusted = holm(np.array([p for *_, p in found] + [1.0] * (whole - len(found))))
     return [
-        doc.JudgedPair(a=table.models[a], b=table.models[b], p_adjusted=float(p), **parts)
+        JudgedPair(a=table.models[a], b=table.models[b], p_adjusted=float(p), **parts)
         for (a, b, parts, _), p in zip(found, adjusted, strict=False)
     ]
 
@@ -321,8 +331,8 @@ def _won(view: JudgeView, pool: PeoplePool, a: int, b: int, strengths: Strengths
 
 
 def _labels_needed(
-    mean: doc.PeopleMean, items: int, precision: float | None, span: float
-) -> doc.LabelsNeeded | None:
+    mean: PeopleMean, items: int, precision: float | None, span: float
+) -> LabelsNeeded | None:
     """Return how many labels make the interval as narrow as asked, by default half as wide."""
     _, low, high = mean.combined.ends
     half, made = (high - low) / 2, int(mean.combined.n or 0)
@@ -330,10 +340,10 @@ def _labels_needed(
         return None
     wanted = precision or float(f"{_NARROWER * half:.1g}")
     labels = labels_for_precision(made, items, half / span, wanted / span)
-    return doc.LabelsNeeded(precision=wanted, labels=labels)
+    return LabelsNeeded(precision=wanted, labels=labels)
 
 
-def _disagreements(view: JudgeView, pool: PeoplePool) -> Iterator[doc.Disagreement]:
+def _disagreements(view: JudgeView, pool: PeoplePool) -> Iterator[Disagreement]:
     """Yield the ratings that surprise most, given the judge's scores of the others."""
     table, scale = view.table, view.table.human_scale
     surprise = np.where(pool.known, np.abs(pool.people - pool.rate), -1.0)
@@ -345,7 +355,7 @@ def _disagreements(view: JudgeView, pool: PeoplePool) -> Iterator[doc.Disagreeme
         texts = {key: cells.get(name or "") for key, name in
                  (("question", columns.question), ("model", columns.model),
                   ("text", columns.answer))}  # fmt: skip
-        yield doc.Disagreement(
+        yield Disagreement(
             row=int(table.rows[row]),
             judge=float(view.score[row]),
             people=scale.low + scale.span * float(pool.people[row]),

@@ -61,7 +61,7 @@ def judge(
     precision: Annotated[float | None, Option(metavar="POINTS", above=0)] = None,
     cost: Annotated[Mapping[str, float] | None, Option(metavar="A=0.02,..", kind="map")] = None,
     margin: opt.Margin = 0.02,
-    rated: Annotated[Sequence[str], opt.files("", "FILE")] = (),
+    rated: Annotated[Sequence[str], opt.files("Batch that people filled in", "FILE")] = (),
     batch: Annotated[str | Path | None, opt.written()] = None,
     save: Annotated[str | Path | None, opt.written()] = None,
     seed: opt.Seed = 0,
