@@ -115,7 +115,8 @@ def pair(rng, *, n, kind):
     verdict = cal.compare(pl.concat(parts))["pairs"][0]
     better = verdict["verdict"] == "better"
     yield "compare.better", better, kind != "apart" or verdict["winner"] != "a"
-    yield "compare.only", verdict["verdict"] == "only more accurate", kind == "apart"
+    alike = verdict["verdict"] in ("only more accurate", "more accurate, alike")
+    yield "compare.alike", alike, kind == "apart"
 
 
 # -- monitor ---------------------------------------------------------------------------------------

@@ -52,5 +52,5 @@ def test_no_labels_are_forecast_where_no_threshold_keeps_the_limit(flat):
     assert forecasts <= 5
     rng = np.random.default_rng(1)
     score = rng.random(300)
-    wrong = (rng.random(300) < 0.25 * (1 - score)).astype(float)
+    wrong = (rng.random(300) < 0.2 * (1 - score)).astype(float)
     assert LabelForecast(score, wrong, np.ones(300), max_error=0.1, delta=0.1).can_keep

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import expit
 
 from calibrant.core.arrays import Floats
 from calibrant.findings.documents.decisions import MoreLabels
@@ -23,6 +23,8 @@ _POWER, _LIKELY = 0.8, 0.5
 _MOST_LABELS = 10_000_000
 _TIMES = (2, 4, 10)
 _GRID = 400
+# Shares of the most confident labels: one of them must show that a threshold can keep the limit.
+_SEEN = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)
 
 
 class LabelForecast:
@@ -65,21 +67,22 @@ class LabelForecast:
         terms = np.column_stack([rank, rank**2])
         intercept, slopes = logistic_fit(terms, wrong, weight, 1.0 / len(score))
         self._share = (np.arange(_GRID) + 0.5) / _GRID
-        coefficients = np.concatenate([[intercept], slopes])
-        at = np.column_stack([np.ones(_GRID), self._share, self._share**2])
-        rate = expit(at @ coefficients)
+        rate = expit(intercept + np.column_stack([self._share, self._share**2]) @ slopes)
         self._errors = np.cumsum(rate) / _GRID
         # Uneven weights leave as much knowledge as this share of the labels.
         self._worth = worth * float(weight.sum() ** 2 / (weight @ weight) / len(score))
-        known = weight / weight.mean() * self._worth
-        spread = _spread_of(np.column_stack([np.ones(len(rank)), terms]), coefficients, known)
-        # How far each mean error up to a share may be off, by the slope of that mean: a forecast is
-        # made where some threshold keeps the limit, as certainly as a promise does. The curve alone
-        # has a dip in a third of the tables in which none can.
-        places = np.arange(1, _GRID + 1)[:, None]
-        slope = np.cumsum((rate * (1 - rate))[:, None] * at, axis=0) / places
-        reach = np.sqrt(np.einsum("ij,jk,ik->i", slope, spread, slope)) * float(-ndtri(delta))
-        self.can_keep = bool((self._errors * _GRID / places[:, 0] + reach <= max_error).any())
+        # The curve alone dips below the limit in a third of the tables in which nothing keeps it.
+        self.can_keep = self._seen(score, wrong, weight)
+
+    def _seen(self, score: Floats, wrong: Floats, weight: Floats) -> bool:
+        """Return whether the labels at one of a few shares show that the limit can be kept."""
+        order = np.argsort(-score, kind="stable")
+        total, bad = np.cumsum(weight[order]), np.cumsum((weight * wrong)[order])
+        cut = np.quantile(score, 1 - np.array(_SEEN), method="lower")
+        rows = np.searchsorted(-score[order], -cut, side="right")
+        worth = rows * self._worth
+        chance = chance_of_so_few(bad[rows - 1] / total[rows - 1] * worth, worth, self.max_error)
+        return bool((chance <= self.delta).any())
 
     def _up_to(self, share: Floats) -> Floats:
         """Return the chance that a question is within the share and wrong."""
@@ -133,11 +136,3 @@ class LabelForecast:
         after = rate[start:] <= self.max_error
         last = len(after) if after.all() else int(np.argmin(after))
         return [*forecasts, MoreLabels(labels=None, share=(start + last) / _GRID if last else 0.0)]
-
-
-def _spread_of(terms: Floats, coefficients: Floats, known: Floats) -> Floats:
-    """Return the covariance of the coefficients of a logistic curve."""
-    rate = expit(terms @ coefficients)
-    known = known * rate * (1 - rate)
-    drawn = np.diag([0.0, *np.full(terms.shape[1] - 1, 1.0 / len(terms))])
-    return np.asarray(np.linalg.pinv(terms.T @ (terms * known[:, None]) + drawn))
