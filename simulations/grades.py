@@ -192,7 +192,7 @@ def run_people(folder: Path, repeats: int) -> dict[tuple[str, int], list[Tally]]
     from studies.semantics import load_rows
 
     rows = [row for row in load_rows(folder) if row.part == "nq301"]
-    grader = Grader()
+    grader = Grader(judge=None)
     grades = [grader.grade(row.answer, row.references, question=row.question) for row in rows]
     truth = np.array([row.right for row in rows], dtype=np.float64)
     grade = np.array([bool(each.correct) for each in grades], dtype=np.float64)

@@ -21,7 +21,7 @@ BEFORE = {"hard": (79, 37, 33, 27), "fresh": (101, 61, 66, 18)}
 
 def doubt_table(rows: Sequence[Any], parts: Sequence[str]) -> list[list[Any]]:
     """Kappa, errors of both kinds, doubt and errors without doubt; intervals over questions."""
-    grader, table = Grader(), []
+    grader, table = Grader(judge=None), []
     for part in parts:
         chosen = [row for row in rows if row.part == part]
         grades = [grader.grade(r.answer, r.references, question=r.question) for r in chosen]
@@ -55,7 +55,7 @@ def _measures(counts: Any) -> Any:
 
 def pairs_table(path: Path) -> list[list[Any]]:
     """Pairs by kind: joined or kept apart rightly, graded rightly, wrong without doubt."""
-    grader = Grader()
+    grader = Grader(judge=None)
     kinds: dict[str, list[int]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

@@ -155,7 +155,7 @@ def alike_table(folder: Path, *, others: int = 2000) -> tuple[list[list[object]]
     most = chosen(pairs)
     left = sorted(set(range(len(pairs))) - {pairs.index(pair) for pair in most})
     rest = [pairs[k] for k in np.random.default_rng(1).choice(left, others, replace=False)]
-    grader, settler = Grader(), Settler(Options())
+    grader, settler = Grader(judge=None), Settler(Options())
     wrong: list[Siblings] = []
     table: list[list[object]] = []
     for name, group, told in (

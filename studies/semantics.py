@@ -37,7 +37,6 @@ from calibrant.core.errors import MissingDependencyError
 from calibrant.models.endpoints.embeddings import open_embedder
 from studies._contained import part_lines
 from studies._doubt import doubt_table, pair_lines
-from studies._doubting_less import DOUBTFUL, doubting_less_table
 from studies._semantics_unseen import PLAIN_STEPS, bare_graders, unseen_rows, without_word_lists
 from studies._siblings import alike_table
 
@@ -101,7 +100,7 @@ def load_rows(folder: Path) -> list[Row]:
 
 def fit_weights(rows: Sequence[Row]) -> tuple[float, dict[str, float], float]:
     """Fit the phrase model on the rows of part 'fit' that rules do not decide."""
-    grader, read = Grader(), BagReader()
+    grader, read = Grader(judge=None), BagReader()
     found: list[list[list[float]]] = []
     labels: list[bool] = []
     alone: list[bool] = []
@@ -162,7 +161,7 @@ def token_share(row: Row, read: Normaliser) -> bool:
 
 def grading_table(rows: Sequence[Row], parts: Sequence[str]) -> list[list[Any]]:
     """Agreement of several graders with the labels, on rows that none of them was fitted to."""
-    grader = Grader()
+    grader = Grader(judge=None)
     plain = Normaliser(PLAIN_STEPS)
     graders: dict[str, Callable[[Row], bool | None]] = {
         "containment": lambda row: contains(row, plain),
@@ -202,7 +201,7 @@ def bare_table(rows: Sequence[Row]) -> list[list[Any]]:
 
 def embedding_table(rows: Sequence[Row]) -> list[list[Any]]:
     """Share of accepted answers by cosine, phrases only, fitted rows and the others apart."""
-    embedder, grader = open_embedder(), Grader()
+    embedder, grader = open_embedder(), Grader(judge=None)
     pairs: list[tuple[Row, list[str]]] = []
     for row in rows:
         if not row.answer.strip() or len(row.answer.split()) > 10:
@@ -254,16 +253,6 @@ def doubt_lines(rows: Sequence[Row]) -> list[str]:
         " bootstrap over questions.",
         "",
         *markdown([*columns, "wrong among the others"], doubt_table(rows, ("held out", "nq301"))),
-        "### Doubting less",
-        "",
-        "Wrong grades among the others, where the least sure 30 to 50 % are doubtful. The trees see"
-        " clauses, sentences, other candidates of the reference's type, the kind of question and"
-        " how rare its words are; they are fitted to the fitted rows and too large to ship.",
-        "",
-        *markdown(
-            ["chances of", "rows", "kappa", *(f"{share:.0%} doubtful" for share in DOUBTFUL)],
-            doubting_less_table(rows, ("held out", "nq301")),
-        ),
         *pair_lines("Hard pairs", "hard", DATA / "semantics" / "hard_pairs.csv", markdown),
         *pair_lines("Pairs written after the rules", "fresh", fresh, markdown),
     ]
@@ -289,7 +278,7 @@ def alike_lines() -> list[str]:
 def partition_table(folder: Path) -> tuple[list[list[Any]], list[list[str]]]:
     """Partitions and greedy grades beside those of a recorded judge."""
     data = pl.read_parquet(folder / "mace" / "deepseek_v3.parquet").to_dicts()
-    grader = Grader()
+    grader = Grader(judge=None)
     same: dict[str, list[bool]] = {"exact": [], "rules": [], "grade": []}
     split = 0
     examples: list[list[str]] = []

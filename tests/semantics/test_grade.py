@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.answers.semantics import Grader, Options, SimulatedJudge, grade_answers
-from calibrant.answers.semantics.grading.grade import flatten_references
+from calibrant.answers.semantics.grading.verdict import flatten_references
 from calibrant.core import InputError
 
-GRADER = Grader()
+GRADER = Grader(judge=None)
 RIGHT = [
     ("Paris", ["Paris"], None),
     ("paris.", ["Paris"], None),
@@ -181,16 +181,3 @@ def test_why_names_the_nearest_reference_and_what_both_have():
     assert known["known_as"] == "city: ho chi minh city (known_names.txt)"
     nothing = Grader().why("I don't know", ["Paris"])
     assert (nothing["correct"], nothing["chance"], nothing["doubtful"]) == (None, None, False)
-
-
-@pytest.mark.parametrize(
-    ("reference", "answer", "question"),
-    [
-        ("Rembrandt", "Vermeer, a contemporary of Rembrandt.", "Who painted the Night Watch?"),
-        ("Canberra", "Sydney (people confuse it with Canberra)", "What is the capital?"),
-        ("1945", "1946, soon after 1945", "When did it end?"),
-    ],
-)
-def test_an_answer_that_begins_with_another_name_is_doubtful(reference, answer, question):
-    assert GRADER.grade(answer, [reference], question=question).doubtful
-    assert not GRADER.grade(f"{reference}, of course", [reference], question=question).doubtful

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from calibrant.answers.samples import GradedSamples, SampleColumns, grade_samples, read_samples
-from calibrant.answers.samples.source import JudgeChoice, judged_options, ledger_for
+from calibrant.answers.samples.source import JudgeChoice, judged_options, ledger_beside, ledger_for
 from calibrant.answers.semantics import Grader
 from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, require_known
@@ -67,7 +67,8 @@ def grade(
     judge, judge_url, max_judge_calls
         Model that judges what rules leave open (``gpt-5-mini``, ``anthropic:NAME``,
         ``ollama:NAME``), where it is reached, and how often it may be asked. Its replies are kept
-        in the ledger of the study and never paid for twice.
+        in the ledger of the study and never paid for twice. Without it the embedded judge reads,
+        where its weights were fetched (`calibrant models fetch`); ``none`` is rules alone.
     mend
         A file that `mend` saved: scores get columns ``mended``, ``mended_low``, ``mended_high``.
     why
@@ -98,7 +99,7 @@ def grade(
     if out is not None:
         _check_out(data, out)
     choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
-    ledger = None if choice is None else ledger_for(data, out)
+    ledger = ledger_beside(data) if choice is None else ledger_for(data, out)
     with judged_options(choice, ledger) as options:
         graded = grade_samples(read, options=options, seed=seed)
     if mend is not None:
@@ -157,7 +158,7 @@ def _why(graded: GradedSamples, question: str) -> list[dict[str, Any]]:
     """Return what the grades of one question rest on, each distinct answer once."""
     ids = graded.questions["question_id"].to_list()
     require_known([question], ids, "no question has the id {}")
-    about, grader = graded.questions.row(ids.index(question), named=True), Grader()
+    about, grader = graded.questions.row(ids.index(question), named=True), Grader(judge=None)
     rows = graded.with_classes.filter(
         pl.col("question_id") == question, pl.col("answer").is_not_null()
     ).unique(["model", "answer"], keep="first", maintain_order=True)

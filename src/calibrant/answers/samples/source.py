@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from msgspec.structs import replace
 
 from calibrant.answers.confidence import score_table
 from calibrant.answers.samples.read import SampleColumns, Samples, read_samples
-from calibrant.answers.semantics.annotate import annotate
+from calibrant.answers.semantics.annotate import Annotated, annotate
+from calibrant.answers.semantics.grading.doubt import WORDS
+from calibrant.answers.semantics.grading.verdict import embedded_judge
 from calibrant.answers.semantics.options import Options
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
@@ -34,6 +39,9 @@ from calibrant.findings.claims.sem_ece import (
     sample_warnings,
     several_right_warning,
 )
+
+if TYPE_CHECKING:
+    from calibrant.models.inference.judge import EmbeddedJudge
 
 _KEY = ["question_id", "model", "purpose", "draw"]
 
@@ -105,7 +113,7 @@ def grade_samples(
     """
     annotated = annotate(samples.draws, samples.questions, options=options)
     draws, semantics = annotated
-    notes = list(samples.notes)
+    notes = [*samples.notes, *_unread(annotated)]
     if GRADE in samples.draws.columns:
         draws, semantics, divided = graded_by_given(draws, semantics, samples.draws, _KEY)
         notes += divided
@@ -122,6 +130,20 @@ def grade_samples(
     } | ({} if samples.beside is None else {"references_file": samples.beside})
     tables = (samples.questions, draws, semantics, scored.scores)
     return GradedSamples(*tables, how, annotated.document, tuple(scored.availability))
+
+
+def _unread(annotated: Annotated) -> list[str]:
+    """Say what a judge would add, where there is none and words decided."""
+    document = annotated.document
+    if document["embedded"] or document["judge"] or os.environ.get("CALIBRANT_JUDGE") == "none":
+        return []
+    by_words = sum(document["graders"].get(name, 0) for name in WORDS)
+    if not by_words:
+        return []
+    return [
+        f"words alone decided {by_words} of {annotated.semantics.height} answers: the embedded "
+        "judge reads them, without key or network, after `calibrant models fetch` (98 MB, once)"
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,12 +263,13 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
     Parameters
     ----------
     choice
-        The judge; None yields None, rules alone.
+        The judge; None is the embedded one where its weights were fetched, ``none`` rules alone.
     ledger
-        File of all replies.
+        File of all replies; what the embedded judge has read is kept beside it.
     """
-    if choice is None:
-        yield None
+    if choice is None or choice.model == "none":
+        embedded = None if choice is not None else reading_judge(ledger)
+        yield None if embedded is None else Options(embedded=embedded)
         return
     if ledger is None:
         raise InputError(
@@ -265,6 +288,30 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
     ledger.parent.mkdir(parents=True, exist_ok=True)
     with open_judge(client, choice.spec["model"], ledger) as judge:
         yield Options(judge=judge, max_judge_calls=choice.most_calls)
+
+
+def reading_judge(ledger: Path | None) -> EmbeddedJudge | None:
+    """Return the embedded judge, which keeps what it has read beside the ledger."""
+    kept = None
+    if ledger is not None and os.access(ledger.parent, os.W_OK):
+        kept = ledger.with_name(ledger.stem.removesuffix(".judge") + ".read.sqlite")
+    return embedded_judge(kept, tell=_progress())
+
+
+def _progress() -> Callable[[int, int], None] | None:
+    """Return what shows how far the embedded judge is, where somebody looks."""
+    if not sys.stderr.isatty():
+        return None
+    begin = time.monotonic()
+
+    def tell(done: int, every: int) -> None:
+        rate = done / max(time.monotonic() - begin, 1e-9)
+        left = f"{(every - done) / rate:.0f} s left" if done < every else "done"
+        sys.stderr.write(f"\rreading answers: {done:,} of {every:,}, {rate:.0f}/s, {left}  ")
+        sys.stderr.write("\n" if done == every else "")
+        sys.stderr.flush()
+
+    return tell
 
 
 def ledger_beside(data: Any) -> Path | None:

@@ -52,9 +52,10 @@ from calibrant.answers.semantics.extract import not_attempted as not_attempted
 from calibrant.answers.semantics.extract import parse_vote as parse_vote
 from calibrant.answers.semantics.grading.agreement import agreement as agreement
 from calibrant.answers.semantics.grading.agreement import cohen_kappa as cohen_kappa
-from calibrant.answers.semantics.grading.grade import Grade as Grade
 from calibrant.answers.semantics.grading.grade import Grader as Grader
-from calibrant.answers.semantics.grading.grade import References as References
+from calibrant.answers.semantics.grading.verdict import Grade as Grade
+from calibrant.answers.semantics.grading.verdict import References as References
+from calibrant.answers.semantics.grading.verdict import embedded_judge as embedded_judge
 from calibrant.answers.semantics.judge import Docket as Docket
 from calibrant.answers.semantics.judge import GradeQuery as GradeQuery
 from calibrant.answers.semantics.judge import GroupQuery as GroupQuery
@@ -159,5 +160,7 @@ def grade_answers(
         Group([extract_answer(answer).answer or (answer or "")], [1], question or "", reference)
         for answer, reference, question in zip(answers, references, asked, strict=True)
     ]
-    settled = Settler(options or Options()).settle(groups)
+    settler = Settler(options or Options())
+    settled = settler.settle(groups)
+    settler.read_again(groups, settled)
     return [result.grades[0].correct for result in settled]

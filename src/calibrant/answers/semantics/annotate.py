@@ -210,8 +210,11 @@ def _settle(
         settled = settler.settle(groups)
     else:
         parts = [groups[i : i + GROUPS_AT_ONCE] for i in range(0, len(groups), GROUPS_AT_ONCE)]
-        settled_parts = mapper(partial(_settle_part, options=settler.options), parts)
+        settled_parts = mapper(
+            partial(_settle_part, options=replace(settler.options, embedded=None)), parts
+        )
         settled = [group for part in settled_parts for group in part]
+    settler.read_again(groups, settled)
     columns = [pl.Series("class_id", [s.clusters.ids for s in settled], dtype=pl.List(pl.Int64))]
     for name, (field_name, kind) in _GRADED.items():
         values = [[getattr(grade, field_name) for grade in s.grades] for s in settled]
@@ -258,6 +261,7 @@ def _document(
         "normalisation": list(settler.grader.normaliser.steps),
         "clustering": options.clustering,
         "grading": options.grading,
+        "embedded": None if options.embedded is None else options.embedded.name,
         "embedder": None if options.compare is None else options.compare.name,
         "judge": None if docket is None else docket.judge.name,
         "judge_calls": 0 if docket is None else docket.calls,

@@ -17,6 +17,7 @@ from calibrant.core.errors import require_known
 if TYPE_CHECKING:
     # Rules need nothing that talks to models.
     from calibrant.models.endpoints.embeddings import Embedder
+    from calibrant.models.inference.judge import EmbeddedJudge
 
 CLUSTERINGS = ("hybrid", "rules", "exact", "embeddings", "judge")
 GRADINGS = ("hybrid", "rules", "exact", "embeddings", "judge")
@@ -40,6 +41,8 @@ class Options:
     judge, max_judge_calls, judge_mode, check_symmetry
         Who is asked, how often at most, and how (``confirmed``, ``which``,
         ``pairwise``, ``group``).
+    embedded
+        The judge that has learned to read (`embedded_judge`): it reads what words have decided.
     embedder, same_cosine, different_cosine
         Sentence embeddings and their calibrated thresholds; only phrases are compared.
     pair_model
@@ -62,6 +65,7 @@ class Options:
     max_judge_calls: int | None = None
     judge_mode: str = "confirmed"
     check_symmetry: bool = False
+    embedded: EmbeddedJudge | None = None
     embedder: Embedder | None = None
     same_cosine: float = SAME_COSINE
     different_cosine: float = DIFFERENT_COSINE

@@ -4,7 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from calibrant.answers.semantics.grading.grade import Grade, Grader, References, flatten_references
+from calibrant.answers.semantics.grading.grade import Grader
+from calibrant.answers.semantics.grading.verdict import (
+    Grade,
+    References,
+    flatten_references,
+    read_again,
+)
 from calibrant.answers.semantics.judge import Docket, GradeQuery, mask_instructions
 from calibrant.answers.semantics.options import Options
 from calibrant.answers.semantics.same.cluster import Clusters, cluster_exact
@@ -80,7 +86,7 @@ class Settler:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.grader = Grader(
-            Normaliser(options.steps), tolerance=options.tolerance, math=options.math
+            Normaliser(options.steps), tolerance=options.tolerance, math=options.math, judge=None
         )
         self.docket: Docket | None = None
         if options.judge is not None:
@@ -96,6 +102,23 @@ class Settler:
         self._by_embeddings(groups, settled)
         self._by_judge(groups, settled)
         return settled
+
+    def read_again(self, groups: Sequence[Group], settled: Sequence[Settled]) -> int:
+        """Let the embedded judge read what words have decided; return how many answers it read."""
+        judge = self.options.embedded
+        if judge is None or self.docket is not None or self.options.grading != "hybrid":
+            return 0
+        open_ones = [
+            (result, place, (group.answers[place], group.references, group.question))
+            for group, result in zip(groups, settled, strict=True)
+            for place, grade in result.verdicts.items()
+            if grade.by_words
+        ]
+        grades = [result.verdicts[place] for result, place, _ in open_ones]
+        read = read_again(judge, grades, [asked for _, _, asked in open_ones])
+        for (result, place, _), grade in zip(open_ones, read, strict=True):
+            result.verdicts[place] = grade
+        return len(open_ones)
 
     def _steps(self, group: Group) -> Steps:
         how = self.options.clustering

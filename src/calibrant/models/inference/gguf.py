@@ -125,7 +125,7 @@ class Gguf:
         return place
 
     def _start_of(self, place: _Place) -> int:
-        return self._start + place.offset
+        return int(self._start + place.offset)
 
     def _place(self) -> tuple[str, _Place]:
         name = self._text()

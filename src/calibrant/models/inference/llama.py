@@ -48,10 +48,16 @@ class Llama:
         The weights.
     changes
         Added to maps by name, each as two thin matrices: what training changed.
+    depth
+        How many layers are used, from the first; all by default.
     """
 
     def __init__(
-        self, file: Gguf, changes: Mapping[str, tuple[Array, Array]] | None = None
+        self,
+        file: Gguf,
+        changes: Mapping[str, tuple[Array, Array]] | None = None,
+        *,
+        depth: int | None = None,
     ) -> None:
         get = file.settings
         self._file = file
@@ -63,7 +69,8 @@ class Llama:
         turns = float(get["llama.rope.freq_base"]) ** (-np.arange(0, self._size, 2) / self._size)
         self._turns = turns.astype(np.float32)
         self._changes = dict(changes or {})
-        self._layers = [self._layer(n) for n in range(int(get["llama.block_count"]))]
+        layers = int(get["llama.block_count"]) if depth is None else depth
+        self._layers = [self._layer(n) for n in range(layers)]
         self._end = file.tensor("output_norm.weight")
         self._changes.clear()
 
@@ -77,11 +84,10 @@ class Llama:
             return tensor
 
         q, k, v, out, gate, up, down = (weight(name) for name in _MAPS)
-        columns = lambda *parts: np.ascontiguousarray(np.concatenate(parts).T)  # noqa: E731
         norms = (self._file.tensor(f"blk.{number}.{name}_norm.weight") for name in ("attn", "ffn"))
         attend, feed = norms
         return _Layer(
-            attend, columns(q, k, v), columns(out), feed, columns(gate, up), columns(down)
+            attend, _columns(q, k, v), _columns(out), feed, _columns(gate, up), _columns(down)
         )
 
     def last_states(self, groups: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]]) -> Array:
@@ -113,7 +119,7 @@ class Llama:
         for run in runs:
             found = self._look(q[run.queries], k[run.keys], v[run.keys], run.hidden)
             out[run.queries[run.real]] = found[run.real]
-        return out.reshape(len(x), -1) @ layer.attended
+        return np.asarray(out.reshape(len(x), -1) @ layer.attended, np.float32)
 
     def _look(self, q: Array, k: Array, v: Array, hidden: npt.NDArray[np.bool_]) -> Array:
         """Return what the queries of padded texts see: text, token, head, number."""
@@ -121,22 +127,28 @@ class Llama:
         each = self.heads // self.shared
         q = q.reshape(texts, length, self.shared, each, self._size).transpose(0, 2, 3, 1, 4)
         q = q.reshape(texts, self.shared, each * length, self._size)
-        scores = q @ k.transpose(0, 2, 3, 1) / np.float32(np.sqrt(self._size))
+        steep = np.float32(np.sqrt(self._size))
+        scores = np.asarray(q @ k.transpose(0, 2, 3, 1) / steep, np.float32)
         scores = scores.reshape(texts, self.shared, each, length, -1)
-        scores = np.where(hidden[:, None, None], np.float32(-1e9), scores)
+        np.putmask(scores, np.broadcast_to(hidden[:, None, None], scores.shape), -1e9)
         scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
         seen = scores.reshape(texts, self.shared, each * length, -1) @ v.transpose(0, 2, 1, 3)
-        seen = seen.reshape(texts, self.shared, each, length, self._size)
-        return seen.transpose(0, 3, 1, 2, 4).reshape(texts, length, self.heads, self._size)
+        seen = seen.reshape(texts, self.shared, each, length, self._size).transpose(0, 3, 1, 2, 4)
+        return np.asarray(seen.reshape(texts, length, self.heads, self._size), np.float32)
 
     def _normed(self, x: Array, weight: Array) -> Array:
-        return x * (weight / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self._least))
+        length = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self._least)
+        return np.asarray(x * (weight / length), np.float32)
+
+
+def _columns(*parts: Array) -> Array:
+    return np.ascontiguousarray(np.concatenate(parts).T)
 
 
 def _silu(x: Array) -> Array:
-    return x / (1.0 + np.exp(-x))
+    return np.asarray(x / (1.0 + np.exp(-x)), np.float32)
 
 
 def _turned(x: Array, turn: tuple[Array, Array]) -> Array:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 # Every digit alone; otherwise the split of GPT-2 with Python's idea of a letter.
 _DIGIT = re.compile(r"(\d)")
@@ -54,7 +55,7 @@ class Tokenizer:
     def _word(self, word: str) -> tuple[int, ...]:
         parts = [_letters()[byte] for byte in word.encode("utf-8", "replace")]
         while len(parts) > 1:
-            pairs = list(zip(parts, parts[1:], strict=False))
+            pairs = list(pairwise(parts))
             best = min(pairs, key=lambda pair: self._ranks.get(pair, len(self._ranks)))
             if best not in self._ranks:
                 break

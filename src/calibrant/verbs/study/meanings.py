@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from calibrant.answers.samples.source import reading_judge
 from calibrant.answers.semantics.asking import ClientAsker
 from calibrant.answers.semantics.extract import extract_answer
 from calibrant.answers.semantics.llm_judge import LLMJudge, open_judge
@@ -37,7 +38,7 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
     chosen, common = config.semantics, rules_of(config.semantics)
     judge = chosen.judge
     if judge is None:
-        yield common
+        yield replace(common, embedded=reading_judge(study.ledger_path))
         return
     client = open_client(judge, source=str(study.config_path))
     price = price_of(judge, load_prices(config.budget.prices))

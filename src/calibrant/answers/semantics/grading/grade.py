@@ -1,11 +1,11 @@
-"""Grades: which answers are right, decided by rules and words, without a model."""
+"""Grades: which answers are right, by rules and words, and by a judge where one can read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.answers.semantics.extract import extract_letter, not_attempted
 from calibrant.answers.semantics.grading import doubt
@@ -18,6 +18,13 @@ from calibrant.answers.semantics.grading.evidence import (
     repeats_figure,
     words_of,
 )
+from calibrant.answers.semantics.grading.verdict import (
+    Grade,
+    References,
+    embedded_judge,
+    flatten_references,
+    read_again,
+)
 from calibrant.answers.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.answers.semantics.same.rules import relate, why_same
 from calibrant.answers.semantics.text.encoding import clean_text
@@ -26,7 +33,9 @@ from calibrant.answers.semantics.typed import Relation
 from calibrant.answers.semantics.typed.wording import unexplained
 from calibrant.core import InputError
 
-References = str | Sequence[str] | Sequence[Sequence[str]] | None
+if TYPE_CHECKING:
+    from calibrant.models.inference.judge import EmbeddedJudge
+
 _SHORT, _SHORT_NAME = 6, 9
 _TRUE_WORDS = frozenset(["true", "yes", "correct", "right", "1"])
 _FALSE_WORDS = frozenset(["false", "no", "incorrect", "wrong", "0"])
@@ -40,52 +49,8 @@ _FIRM = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Grade:
-    """One verdict.
-
-    Parameters
-    ----------
-    correct
-        True, False, or None where nothing was attempted or there is nothing to grade by.
-    grader
-        The rule or grader that decided.
-    reason
-        attempted, refusal, empty, unparsed or no reference.
-    probability
-        The chance that people would accept the answer: of the phrase model, or of the rule.
-    """
-
-    correct: bool | None
-    grader: str
-    reason: str = "attempted"
-    probability: float | None = None
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether a judge or a person should look at it: people may well see it otherwise."""
-        return doubt.is_doubtful(self.correct, self.probability)
-
-
-def flatten_references(references: References) -> list[str]:
-    """Return all aliases of all right answers as one list.
-
-    Examples
-    --------
-    >>> flatten_references([["USA", "United States"], ["France"]])
-    ['USA', 'United States', 'France']
-    >>> flatten_references("Paris"), flatten_references(None)
-    (['Paris'], [])
-    """
-    if references is None:
-        return []
-    entries = [references] if isinstance(references, str) else references
-    answers = ([entry] if isinstance(entry, str) else entry or () for entry in entries)
-    return [alias for aliases in answers for alias in aliases if alias is not None]
-
-
 class Grader:
-    """Grade answers against references by rules first and shared words last.
+    """Grade answers against references by rules first, then by shared words and the judge.
 
     Parameters
     ----------
@@ -95,10 +60,13 @@ class Grader:
         Relative tolerance of numbers.
     math
         Whether formulas are compared by computer algebra (extra ``math``).
+    judge
+        Who reads what words have decided: ``auto`` is the embedded judge where its weights were
+        fetched (`calibrant models fetch`), None rules and words alone.
 
     Examples
     --------
-    >>> grader = Grader()
+    >>> grader = Grader(judge=None)
     >>> grader.grade("The capital is Paris.", ["Paris"]).correct
     True
     >>> grader.grade("17", ["13"]).grader
@@ -108,7 +76,12 @@ class Grader:
     """
 
     def __init__(
-        self, normaliser: Normaliser | None = None, *, tolerance: float = 1e-9, math: bool = False
+        self,
+        normaliser: Normaliser | None = None,
+        *,
+        tolerance: float = 1e-9,
+        math: bool = False,
+        judge: EmbeddedJudge | Literal["auto"] | None = "auto",
     ) -> None:
         if not 0.0 <= tolerance < 1.0:
             raise InputError(f"the tolerance of numbers lies in [0, 1), got {tolerance}")
@@ -116,7 +89,24 @@ class Grader:
         self.tolerance = tolerance
         self.math = math
         self.reader = FormReader(self.normaliser)
+        self.judge = embedded_judge() if judge == "auto" else judge
         self._bag = BagReader(self.normaliser)
+
+    def grade_all(
+        self, asked: Sequence[tuple[str | bytes | None, References, str | None]]
+    ) -> list[Grade]:
+        """Return the grades of many answers: (answer, references, question) of each.
+
+        The judge reads equal texts once, and what texts of one question begin with once.
+
+        Examples
+        --------
+        >>> [grade.correct for grade in Grader(judge=None).grade_all(
+        ...     [("Lima", "Lima", "Capital of Peru?"), ("Quito", "Lima", "Capital of Peru?")])]
+        [True, False]
+        """
+        ruled = [self._by_hand(answer, refs, question=about) for answer, refs, about in asked]
+        return read_again(self.judge, ruled, asked)
 
     def grade(
         self,
@@ -133,6 +123,21 @@ class Grader:
         `siblings` are names known not to be right, such as the other things of a benchmark's
         list: an answer that is one of them is wrong, however alike it looks.
         """
+        ruled = self._by_hand(
+            answer, references, question=question, kind=kind, choices=choices, siblings=siblings
+        )
+        return read_again(self.judge, [ruled], [(answer, references, question)])[0]
+
+    def _by_hand(
+        self,
+        answer: str | bytes | None,
+        references: References,
+        *,
+        question: str | None = None,
+        kind: str = "open",
+        choices: Sequence[str] | None = None,
+        siblings: Sequence[str] = (),
+    ) -> Grade:
         text = clean_text(answer)[0]
         aliases = [clean_text(alias)[0] for alias in flatten_references(references)]
         missing = not_attempted(text)
@@ -161,17 +166,17 @@ class Grader:
 
         Examples
         --------
-        >>> found = Grader().why("It was Burma.", ["Laos", "Myanmar"])
+        >>> found = Grader(judge=None).why("It was Burma.", ["Laos", "Myanmar"])
         >>> found["reference"], found["rule"], found["known_as"]
         ('Myanmar', 'exact', 'country: myanmar (known_names.txt)')
-        >>> found = Grader().why("Tom Hanks", ["Tom Cruise"])
+        >>> found = Grader(judge=None).why("Tom Hanks", ["Tom Cruise"])
         >>> found["shared"], found["missing"], found["doubtful"]
         (['tom'], ['cruise'], True)
         """
         grade, bag = self.grade(answer, references, question=question), self._bag(answer)
 
         def nearness(alias: str) -> tuple[bool, float]:
-            alone = self.grade(answer, alias, question=question)
+            alone = self._by_hand(answer, alias, question=question)
             return bool(alone.correct), alone.probability or 0.0
 
         reference = max(flatten_references(references), key=nearness, default="")
@@ -203,7 +208,8 @@ class Grader:
 
     @cached_property
     def _with_endings(self) -> Grader:
-        return Grader(self.normaliser.without("plurals"), tolerance=self.tolerance, math=self.math)
+        plain = self.normaliser.without("plurals")
+        return Grader(plain, tolerance=self.tolerance, math=self.math, judge=None)
 
     def _is_echo(self, alias: str, question: str | None) -> bool:
         """Return whether the question names the alias but for its plural ending.
@@ -276,10 +282,7 @@ class Grader:
             features = evidence(answer, reference, asked, aliases=len(aliases))
             if features is not None:
                 best = max(best, phrase_probability(features))
-        accepted = best >= 0.5
-        signs = accepted and not doubt.SIGNS.isdisjoint(answer.words)
-        meant = doubt.stance(text, aliases, question) if signs else None
-        if meant == "denied":
+        if best >= 0.5 and doubt.denies(text, aliases, question):
             return _ruled(False, "denied")
         reply = self.reader(text)
         names = reply.named and any(
@@ -287,8 +290,7 @@ class Grader:
         )
         # 'May 5, 2004' and '2004' are right: 'June 6, 2004' names the year alone.
         other_day = any(other_date(answer, self._bag(alias)) for alias in aliases)
-        another = accepted and doubt.opens_with_another(text, aliases, question or "")
-        if ruled.left_open or meant == "open" or another or names or other_day:
+        if ruled.left_open or names or other_day:
             best = doubt.kept_open(best)
         return Grade(best >= 0.5, "phrase", probability=best)
 

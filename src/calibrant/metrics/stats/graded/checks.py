@@ -21,7 +21,7 @@ _LEAST_ERROR, _LEAST_CHECKS = 0.05, 3.0
 _BY_ERROR = 0.7
 STRATA = 4
 # A grade is doubtful where people would not share more than one of so many.
-DOUBT = 0.03
+DOUBT = 0.05
 
 
 @dataclass(frozen=True)

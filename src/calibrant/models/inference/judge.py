@@ -1,0 +1,249 @@
+"""The judge that has learned to read: does an answer mean the same as a reference?
+
+The small model with an adapter that was trained on people's verdicts (`studies/judge_train.py`).
+It runs in numpy: no key, no network, no compiled runtime.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from importlib import resources
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.errors import InputError
+from calibrant.models.endpoints.weights import weights_path
+from calibrant.models.inference.gguf import Array, Gguf
+from calibrant.models.inference.llama import Llama
+from calibrant.models.inference.tokens import Tokenizer
+
+MODEL = "smollm2-135m-instruct"
+ADAPTER = "judge_adapter.npz"
+FETCH = f"calibrant models fetch {MODEL}"
+# As in training: longer texts lose their middle.
+_MOST_CHARACTERS, _MOST_REFERENCES = 500, 8
+_MOST_TOKENS, _KEPT_FIRST, _KEPT_LAST = 256, 180, 76
+# Tokens of one step: enough that the weights are read once for many texts.
+_STEP = 1_000
+Floats = npt.NDArray[np.float64]
+Group = tuple[list[int], list[list[int]]]
+
+
+class Asked(NamedTuple):
+    """One question to the judge: does the answer mean the same as one of the references?"""
+
+    question: str
+    references: tuple[str, ...]
+    answer: str
+
+    @property
+    def prompt(self) -> str:
+        r"""What the judge reads; its verdict is the state after the last token.
+
+        Examples
+        --------
+        >>> Asked("Capital of Peru?", ("Lima",), "It is Lima.").prompt
+        'Question: Capital of Peru?\nRight: Lima\nGiven: It is Lima.\nSame meaning?'
+        """
+        right = [text for text in map(str.strip, self.references) if text][:_MOST_REFERENCES]
+        return (
+            f"Question: {self.question.strip()}\nRight: {' | '.join(right)}\n"
+            f"Given: {self.answer.strip()[:_MOST_CHARACTERS]}\nSame meaning?"
+        )
+
+
+def available() -> bool:
+    """Return whether the weights were fetched, so that the judge can be asked."""
+    try:
+        return weights_path(MODEL).is_file()
+    except InputError:
+        return False
+
+
+@dataclass
+class EmbeddedJudge:
+    """Tells how far an answer means the same as a reference, as log-odds.
+
+    Parameters
+    ----------
+    kept
+        A file in which scores are kept, so that no text is read twice.
+    workers
+        How many steps are computed side by side; by default one per core.
+    tell
+        Called with how many texts are read and how many there are.
+    """
+
+    kept: Path | None = None
+    workers: int | None = None
+    tell: Callable[[int, int], None] | None = None
+
+    @cached_property
+    def name(self) -> str:
+        """Model and adapter, recorded beside what was decided with it."""
+        packed = resources.files(__package__).joinpath(ADAPTER).read_bytes()
+        return f"embedded judge {sha256(packed).hexdigest()[:12]}"
+
+    def scores(self, asked: Sequence[tuple[str, tuple[str, ...], str]]) -> Floats:
+        """Return log-odds that answers mean their references: of (question, references, answer)."""
+        prompts = [Asked(*each).prompt for each in asked]
+        known = self._remembered(dict.fromkeys(prompts))
+        missing = [text for text in dict.fromkeys(prompts) if text not in known]
+        if missing:
+            found = dict(zip(missing, self._read(missing), strict=True))
+            self._remember(found)
+            known |= found
+        return np.array([known[text] for text in prompts], dtype=np.float64)
+
+    def _read(self, prompts: Sequence[str]) -> list[float]:
+        from threadpoolctl import threadpool_limits  # loaded late: rules need nothing of it
+
+        reader = _Reader.of(weights_path(MODEL))
+        steps, order = reader.steps(prompts)
+        found = np.empty(len(prompts))
+        done = 0
+        with (
+            threadpool_limits(1, user_api="blas"),
+            ThreadPoolExecutor(self.workers or _cores()) as pool,
+        ):
+            for places, values in zip(order, pool.map(reader.score, steps), strict=True):
+                found[places] = values
+                done += len(places)
+                if self.tell is not None:
+                    self.tell(done, len(prompts))
+        return [float(value) for value in found]
+
+    def _remembered(self, prompts: dict[str, None]) -> dict[str, float]:
+        if self.kept is None or not self.kept.is_file():
+            return {}
+        with closing(sqlite3.connect(self.kept)) as base:
+            base.execute(_TABLE)
+            rows = base.execute(
+                "SELECT asked, score FROM scores WHERE judge = ?", (self.name,)
+            ).fetchall()
+        stored = dict(rows)
+        keys = {text: _key(text) for text in prompts}
+        return {text: stored[key] for text, key in keys.items() if key in stored}
+
+    def _remember(self, found: dict[str, float]) -> None:
+        if self.kept is None:
+            return
+        self.kept.parent.mkdir(parents=True, exist_ok=True)
+        rows = [(self.name, _key(text), score) for text, score in found.items()]
+        with closing(sqlite3.connect(self.kept)) as base, base:
+            base.execute(_TABLE)
+            base.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?)", rows)
+
+
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS scores "
+    "(judge TEXT, asked BLOB, score REAL, PRIMARY KEY (judge, asked)) WITHOUT ROWID"
+)
+
+
+def _key(prompt: str) -> bytes:
+    return sha256(prompt.encode("utf-8", "replace")).digest()[:16]
+
+
+def _cores() -> int:
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
+
+
+class _Reader:
+    """Weights in memory, once per process."""
+
+    _open: dict[Path, _Reader] = {}  # noqa: RUF012 - shared on purpose
+
+    def __init__(self, path: Path) -> None:
+        file = Gguf(path)
+        settings = file.settings
+        self._tokens = Tokenizer(
+            settings["tokenizer.ggml.tokens"], settings["tokenizer.ggml.merges"]
+        )
+        with resources.as_file(resources.files(__package__).joinpath(ADAPTER)) as packed:
+            stored = dict(np.load(packed))
+        self._verdict, self._lean = stored["verdict"], float(stored["lean"])
+        names = {name.rsplit(".", 1)[0] for name in stored if name.endswith(".inner")}
+        depth = len(stored["ffn_up.inner"])
+        changes: dict[str, tuple[Array, Array]] = {
+            f"blk.{number}.{name}.weight": (
+                stored[f"{name}.outer"][number].astype(np.float32),
+                stored[f"{name}.inner"][number].astype(np.float32),
+            )
+            for name in names
+            for number in range(depth)
+        }
+        self._model = Llama(file, changes, depth=depth)
+
+    @classmethod
+    def of(cls, path: Path) -> _Reader:
+        """Return the reader of these weights."""
+        if path not in cls._open:
+            cls._open[path] = cls(path)
+        return cls._open[path]
+
+    def steps(self, prompts: Sequence[str]) -> tuple[list[list[Group]], list[list[int]]]:
+        """Return the texts in steps of like length, and the places that each step is about."""
+        texts = [_cut(self._tokens(prompt)) for prompt in prompts]
+        together: dict[str, list[int]] = {}
+        for place, prompt in enumerate(prompts):
+            together.setdefault(prompt.rpartition("\nGiven: ")[0], []).append(place)
+        groups = [(_shared([texts[p] for p in places]), places) for places in together.values()]
+        # Texts of like length waste little padding; the longest first, so that the end is even.
+        groups.sort(key=lambda group: -max(len(texts[place]) for place in group[1]))
+        steps: list[list[Group]] = []
+        order: list[list[int]] = []
+        for step in _filled(groups, texts):
+            steps.append([(texts[p[0]][:n], [texts[x][n:] for x in p]) for n, p in step])
+            order.append([place for _, places in step for place in places])
+        return steps, order
+
+    def score(self, step: list[Group]) -> Array:
+        """Return the log-odds of each text of a step."""
+        return np.asarray(self._model.last_states(step) @ self._verdict + self._lean)
+
+
+def _cut(tokens: list[int]) -> list[int]:
+    if len(tokens) <= _MOST_TOKENS:
+        return tokens
+    return tokens[:_KEPT_FIRST] + tokens[-_KEPT_LAST:]
+
+
+def _shared(texts: Sequence[Sequence[int]]) -> int:
+    """Return how many tokens all texts begin with; each keeps one of its own."""
+    if len(texts) < 2:
+        return 0
+    alike = takewhile(lambda column: len(set(column)) == 1, zip(*texts, strict=False))
+    return min(sum(1 for _ in alike), min(map(len, texts)) - 1)
+
+
+def _filled(
+    groups: Sequence[tuple[int, list[int]]], texts: Sequence[Sequence[int]]
+) -> Iterator[list[tuple[int, list[int]]]]:
+    """Yield steps of about as many tokens; a large group is shared out over several."""
+    step: list[tuple[int, list[int]]] = []
+    held = 0
+    for shared, places in groups:
+        part: list[int] = []
+        held += shared
+        for place in places:
+            part.append(place)
+            held += len(texts[place]) - shared
+            if held >= _STEP:
+                yield [*step, (shared, part)]
+                step, part, held = [], [], shared
+        if part:
+            step.append((shared, part))
+    if step:
+        yield step
