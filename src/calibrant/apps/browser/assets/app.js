@@ -444,7 +444,11 @@ if (byId("picker")) {
     event.preventDefault();
     if (event.target.matches("[data-read]")) { readAs(event.target); return; }
     const changes = {};
-    for (const field of event.target.elements) if (field.name) changes[field.name] = field.type === "checkbox" ? (field.checked ? "on" : null) : field.value;
+    for (const field of event.target.elements) {
+      if (field.dataset.percent !== undefined) changes[field.name] = field.value === "" ? "" : String(+(field.value / 100).toFixed(6));
+      else if (field.dataset.part) { if (field.value !== "") changes[field.name] = [changes[field.name], `${field.dataset.part}=${field.value}`].filter(Boolean).join(","); else changes[field.name] = changes[field.name] || ""; }
+      else if (field.name) changes[field.name] = field.type === "checkbox" ? (field.checked ? "on" : null) : field.value;
+    }
     go(changes);
   });
   window.addEventListener("popstate", () => show());
