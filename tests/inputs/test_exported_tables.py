@@ -65,7 +65,8 @@ ASKS = {
     "groups": r"which columns make the groups",
     "decide": r"a promise needs one graded answer per question",
     "label_next": r"every item of the table is labelled or given out",
-    "cascade": r"the table has one model, a cascade takes two|no question is answered by all",
+    "cascade": r"the table has one model, a cascade takes two|no question is answered by all"
+    r"|a cascade needs one",
 }
 
 

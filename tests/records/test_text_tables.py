@@ -214,7 +214,7 @@ def test_blanks_and_marks_around_names_of_columns_are_no_part_of_them(tmp_path):
     [
         (b"confidence,correct\n0.5,1\n0.6,1,9\n", 2, "it has 3 cells, and the header 2"),
         (b"a,confidence,correct\nx,0.5,1\n\x81,0.6,1\n", 2, "byte 0x81 is no UTF-8"),
-        (b'{"confidence": 0.5, "correct": 1}\n{"confidence": NaN}\n', 2, "NaN is no number"),
+        (b'{"confidence": 0.5, "correct": 1}\n{"confidence": NaN}\n', 2, "the confidence is NaN"),
         (b'{"confidence": 0.5, "correct": 1}\n{"confidence": 0.\n', 2, "no JSON object"),
     ],
     ids=["more cells", "no text", "NaN", "cut line"],

@@ -19,6 +19,7 @@ from calibrant.data import formats
 from calibrant.data.reading.names import name_roles
 
 _LOOKED_AT = 65_536
+_NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)\b")
 
 
 class Whole(Struct, frozen=True):
@@ -66,9 +67,15 @@ def _whole_of(path: Path, changed: int, size: int) -> Whole | None:
     plain = not head.startswith(formats.MARKED) and formats.packed_by(path) in (None, "gzip")
     text = b"" if plain else formats.plain_text(path)
     start = (head if plain else text[:_LOOKED_AT]).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if not start.startswith(b"[") and _has_lines(start):
+    lines = not start.startswith(b"[") and _has_lines(start)
+    if lines and not _NO_NUMBER.search(start):
         return None
     whole = text or formats.plain_text(path)
+    if lines:
+        rows = [json.loads(line) for line in whole.splitlines() if line.strip()]
+        return Whole(
+            _table(rows, path), ("NaN, which is no number of JSON, is read as it is meant.",)
+        )
     if start.startswith(b"["):
         with suppress(pl.exceptions.PolarsError):
             return Whole(pl.read_json(whole, infer_schema_length=None))

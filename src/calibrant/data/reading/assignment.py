@@ -253,6 +253,8 @@ class _Assignment:
                 continue
             named = said.named >= 2 or (first.named < 2 and found.auroc > 0.55 and found.z > 3)
             strong = said.score >= max(_SAID_LEAST, first.score - _ROLE_MARGIN)
+            if found.n < best.matches[0].n / 2:
+                continue
             if named and strong and self.columns[said.column].distinct > 1 and len(best.said) < 6:
                 best.said += (said,)
                 best.notes += tuple(note for note in said.notes if note not in best.notes)

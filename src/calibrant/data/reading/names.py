@@ -30,6 +30,16 @@ _CALLED = {use: frozenset(words.split()) for use, words in WORDS["called"].items
 _BORDERS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 _RIGHT = {"correct", "true", "right", "expected"}
 _ANSWERS = {"answer", "answers", "letter", "label", "option", "choice", "text", "class", "code"}
+_MADE = {
+    "predicted",
+    "prediction",
+    "pred",
+    "extracted",
+    "parsed",
+    "selected",
+    "chosen",
+    "generated",
+}
 _CHANCES = {"p", "prob", "probability"}
 _MODIFIER, _PARENT = 0.7, 0.4
 
@@ -154,6 +164,9 @@ def _settle_compounds(
     here = {*here}
     if here & {"judge", "grader", "human"} and here & {"score", "rating", "grade"}:
         found["right"] = max(found.get("right", 0.0), 2.0)
+    if {*words} & _MADE and found.get("gold", 0.0) <= 1:
+        # An answer that was predicted or extracted is the model's own.
+        found["gold"] = 0.0
     if words == ["ok"]:
         found["right"] = 3.0
     if words[:1] in (["has"], ["contains"], ["hit"]) and "answer" in here:

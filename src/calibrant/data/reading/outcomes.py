@@ -148,12 +148,11 @@ def _graded(column: Column) -> list[OutcomeCandidate]:
         right = _where(values, values == 0)
         note = f"{name} is a rate of errors: 0 is read as right, all else as wrong."
         score = 1 + 0.7 * roles.wrong
-        return [_grade(column, score, right, [0.0], note, inverted=True)]
+        return [_grade(column, score, right, "<=0", note, inverted=True)]
     if x.max() <= 1:
         note = f"{name} holds grades between 0 and 1; 0.5 or more is read as right."
-        above = [float(k) for k in levels if k >= 0.5]
         half = _where(values, values >= 0.5)
-        return [_grade(column, 0.9 + 0.7 * roles.right, half, above, note)]
+        return [_grade(column, 0.9 + 0.7 * roles.right, half, ">=0.5", note)]
     if levels.size <= 10 and (levels == np.round(levels)).all() and x.max() <= 10:
         ends = levels[::-1][:2] if levels.size < 4 else levels[-2:]
         return [
@@ -161,7 +160,7 @@ def _graded(column: Column) -> list[OutcomeCandidate]:
                 column,
                 0.9 + 0.7 * roles.right,
                 _where(values, values >= least),
-                [float(k) for k in levels if k >= least],
+                f">={least:g}",
                 f"{name} of at least {least:g} is read as right.",
             )
             for least in ends
@@ -177,7 +176,7 @@ def _grade(
     column: Column,
     score: float,
     values: Floats,
-    right: Sequence[float],
+    right: str,
     note: str,
     *,
     inverted: bool = False,
@@ -186,7 +185,8 @@ def _grade(
         column.name,
         score,
         values,
-        tuple(f"{x:g}" for x in right[:20]),
+        (right,),
+        (right.replace(">=", "<") if ">=" in right else right.replace("<=", ">"),),
         doubt="graded",
         notes=(note,),
         graded=True,

@@ -24,7 +24,7 @@ from calibrant.data.reading.record import FRACTION
 _DOUBTS = {
     "which": "Several columns may be meant.",
     "unsure": "Neither names nor values say for sure which columns are meant.",
-    "levels": "The confidences look like levels, and nobody knows which is certain.",
+    "levels": "These look like ratings: which value means certain?",
     "words": "The confidences are words, and what they stand for is not known.",
     "mixed": "Some confidences are at most 1, others look like percentages.",
     "rank": "The scores have no scale: only their order tells.",
@@ -62,9 +62,9 @@ def options_of(choice: Choice, fixed: Mapping[str, str | None]) -> dict[str, str
     else:
         options["correct"] = ",".join(o.column for o in outcomes)
         known = all(_is_usual(o.right, 1.0) and _is_usual(o.wrong, 0.0) for o in outcomes)
-        if outcome.inverted or outcome.graded or not known or outcome.leftover:
+        if outcome.inverted or outcome.graded or not known or outcome.leftover or not outcome.right:
             options["right"] = ",".join(outcome.right)
-            if outcome.leftover:
+            if outcome.leftover or not outcome.right:
                 options["right"] += "/" + ",".join(outcome.wrong)
     scales = {c.scale for c in choice.said}
     if len(scales) == 1 and scales != {FRACTION} and not said.probs:
@@ -99,7 +99,10 @@ def _told(choice: Choice, height: int) -> str:
         scale = "" if said.scale == FRACTION else f" ({said.scale})"
         what = outcome.column
         if not outcome.pair:
-            what += f" = {' or '.join(outcome.right[:4])} means right"
+            words, means = (outcome.right, "right") if outcome.right else (outcome.wrong, "wrong")
+            what += f" = {' or '.join(words[:4])} means {means}".replace("= <", "<").replace(
+                "= >", ">"
+            )
         parts.append(f"{column}{scale}, {what}: {_numbers(found, height)}")
     return "; ".join(parts)
 

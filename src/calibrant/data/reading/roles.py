@@ -33,7 +33,7 @@ _REQUIRED = ("confidence", "correct")
 _SHARED = 1.5
 # A weight may be that of a parcel, a cluster a number of another method: somebody has to say so.
 _BY_NAME = ("answer", "method", "weights")
-_SURE = 3.0
+_SURE, _MOSTLY = 3.0, 0.75
 
 
 class Roles(Struct, frozen=True):
@@ -75,7 +75,7 @@ def require_one_name(used: Iterable[str], names: Sequence[str]) -> None:
         if count > 1:
             raise InputError(
                 f"the header names the column {name!r} {count} times",
-                hint="give each column a name of its own, so that nobody guesses which is meant",
+                hint="rename one of them",
             )
 
 
@@ -211,7 +211,8 @@ def _take_schema(
         columns["correct"] = ["correct"]
         return
     held = peek(["correct"])["correct"].head(100_000)
-    shares = held.dtype.is_numeric() and ((held >= 0) & (held <= 1)).all()
+    # Few other numbers are slips of single rows, and these are told row by row.
+    shares = held.dtype.is_numeric() and (held.is_between(0, 1).mean() or 0) >= _MOSTLY
     if held.dtype.is_nested() or shares or held.null_count() == held.len() or is_outcome(held):
         columns["correct"] = ["correct"]
 

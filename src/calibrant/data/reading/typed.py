@@ -86,7 +86,7 @@ def _named_right(
     named = _words_named(right, words)
     meant, rest = named[0], NEITHER - {*named[0]}
     strange = [word for some in named for word in some if word not in words]
-    if strange or not meant:
+    if strange or not any(named):
         shown = ", ".join([*words][:12]) + (" .." if len(words) > 12 else "")
         raise InputError(
             Hint("{right} names {0}, which does not occur", repr(", ".join(strange) or right)),
@@ -107,18 +107,37 @@ def _named_right(
     return read, "/".join([*sorted({*meant}), *wrong][:12])
 
 
+_BOUND = re.compile(r"(>=|>|<=|<)\s*(-?\d*\.?\d+)")
+_COMPARED = {">=": np.greater_equal, ">": np.greater, "<=": np.less_equal, "<": np.less}
+
+
 def _words_named(right: str, words: Mapping[str, int]) -> list[list[str]]:
-    """Return the words that mean right and, where a slash says them, those that mean wrong."""
+    """Return the words that mean right and, where a slash says them, those that mean wrong.
+
+    A bound such as ``>=0.5`` means all numbers that keep it.
+
+    Examples
+    --------
+    >>> _words_named("yes/no", {"yes": 3, "no": 2, "s": 1})
+    [['yes'], ['no']]
+    >>> _words_named(">=0.5", {"0.25": 3, "0.75": 2})
+    [['0.75']]
+    """
     whole = right.strip().lower()
-    parts = [whole] if whole in words else whole.split("/", 1)
-    if len(parts) > 1 and any(_as_written(word, words) in words for word in whole.split(",")
-                              if "/" in word):  # fmt: skip
-        parts = [whole]
-    one = [part if part in words else None for part in parts]
-    return [
-        [part] if known else [_as_written(word, words) for word in part.split(",") if word.strip()]
-        for part, known in zip(parts, one, strict=True)
-    ]
+    several = whole.split(",")
+    slash = "/" in whole and not any("/" in word and word.strip() in words for word in several)
+    parts = whole.split("/", 1) if slash and whole not in words else [whole]
+    return [_written(part, words) for part in parts]
+
+
+def _written(part: str, words: Mapping[str, int]) -> list[str]:
+    if part in words:
+        return [part]
+    if bound := _BOUND.fullmatch(part):
+        numbers = parse_numbers(pl.Series([*words], dtype=pl.String)).values
+        kept = _COMPARED[bound[1]](numbers, float(bound[2]))
+        return [word for word, keeps in zip(words, kept, strict=True) if keeps]
+    return [_as_written(word, words) for word in part.split(",") if word.strip()]
 
 
 def _as_written(word: str, words: Mapping[str, int]) -> str:
@@ -301,7 +320,7 @@ def scale_question(found: Scale, values: Floats) -> InputError:
         low, _, high = found.scale.partition("-")
         other = f"{int(low == '0')}-{high}"
         return QuestionError(
-            f"the confidences look like levels ({shown}): which value is certain?",
+            f"these look like ratings ({shown}): which means certain?",
             readings=_scale_readings(found.scale, other, PERCENT),
             hint=Hint(
                 "if {0} is certain, use {1}; if they are percentages, use {2}",
