@@ -5,19 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import resource
-import shutil
-import socket
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 import aiohttp
-import numpy as np
 import polars as pl
-from aiohttp import web
 
 import calibrant as cal
 from benchmarks._recorded_world import (
@@ -28,23 +21,17 @@ from benchmarks._recorded_world import (
     recorded_answers,
     recorded_tokens,
 )
-from benchmarks.harness import DATA, Page, seconds
+from benchmarks._serving_load import load_tables
+from benchmarks.harness import DATA, Page
 from calibrant.answers.semantics import grade_answers
 from calibrant.apps.serve import open_front
 from calibrant.data import Study
-from calibrant.models.ledger import Ledger
-from calibrant.trust.selective.policy import RawScore, SelectivePolicy
 from calibrant.verbs.run import run
 
 TOKEN = "secret"
 LABELLED, UNSEEN, DRAWS = 2_000, 2_000, 10
 ALPHA = {"verb": 0.3, "consistency": 0.25, "perplexity": 0.25}
 """Shares of wrong answers that these models can keep at all: right in 65 % and 72 % of all."""
-REQUESTS, AT_A_TIME, FAULTS = 20_000, 50, 0.01
-WARM = 2_000
-"""Requests after which caches are filled: memory is looked at from then on."""
-# A program of LiteLLM's proxy in an environment of its own; left out where it is not there.
-LITELLM = os.environ.get("CALIBRANT_LITELLM", "")
 
 
 # -- is the promise kept? --------------------------------------------------------------------------
@@ -159,188 +146,10 @@ def kept_promise(labelled=LABELLED, unseen=UNSEEN):
     return found
 
 
-# -- what does it add to a request? ----------------------------------------------------------------
-
-
-class Counting:
-    """An endpoint that counts its answers, fails now and then, and takes five milliseconds."""
-
-    def __init__(self) -> None:
-        self.answered, self.failed = 0, 0
-        self._rng = np.random.default_rng(0)
-        self._first: set[str] = set()
-
-    async def complete(self, request):
-        body = json.loads(await request.read())
-        await asyncio.sleep(0.005)
-        text = body["messages"][-1]["content"]
-        if text not in self._first and self._rng.random() < FAULTS:
-            self._first.add(text)
-            self.failed += 1
-            return web.Response(status=500)
-        self.answered += 1
-        choice = {
-            "index": 0, "message": {"role": "assistant", "content": "Lima"},
-            "finish_reason": "stop",
-            "logprobs": {"content": [{"token": "Lima", "logprob": -0.1, "top_logprobs": []}]},
-        }  # fmt: skip
-        used = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
-        return web.json_response({"id": f"c{self.answered}", "object": "chat.completion",
-                                  "created": 1, "model": "m", "choices": [choice],
-                                  "usage": used})  # fmt: skip
-
-
-@contextlib.asynccontextmanager
-async def _listening(handler):
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", handler)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    finally:
-        await runner.cleanup()
-
-
-@contextlib.asynccontextmanager
-async def _bare_proxy(url):
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client:
-
-        async def forward(request):
-            raw = await request.read()
-            async with client.post(f"{url}/chat/completions", data=raw) as reply:
-                return web.Response(body=await reply.read(), status=reply.status,
-                                    content_type="application/json")  # fmt: skip
-
-        async with _listening(forward) as address:
-            yield address
-
-
-@contextlib.asynccontextmanager
-async def _litellm(url, folder):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = folder / "litellm.yaml"
-    settings.write_text(
-        "model_list:\n  - model_name: calibrant\n    litellm_params:\n      model: openai/m\n"
-        f"      api_base: {url}\n      api_key: none\nlitellm_settings:\n  telemetry: false\n"
-    )
-    program = subprocess.Popen(
-        [LITELLM, "--config", str(settings), "--port", str(port)],
-        # Without a key of its own it starts for nobody but a developer, which is what this is.
-        env={
-            **os.environ,
-            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-            "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    address = f"http://127.0.0.1:{port}/v1"
-    try:
-        async with aiohttp.ClientSession() as client:
-            for _ in range(300):
-                await asyncio.sleep(1.0)
-                with contextlib.suppress(aiohttp.ClientError):
-                    await client.get(f"http://127.0.0.1:{port}/health/liveliness")
-                    break
-        yield address
-    finally:
-        program.terminate()
-        program.wait(20)
-
-
-def _megabytes():
-    """Memory that this process holds now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1024**2
-
-
-async def _times(address, count, *, headers=None, at_a_time=AT_A_TIME, memory=None):
-    """Return the seconds of each request, and how many ended with each status."""
-    times, statuses, numbers = [], {}, iter(range(count))
-
-    async def worker(client):
-        for number in numbers:
-            body = {"model": "calibrant", "logprobs": True, "temperature": 0.5,
-                    "messages": [{"role": "user", "content": f"Question {number}"}]}  # fmt: skip
-            began = time.perf_counter()
-            async with client.post(f"{address}/chat/completions", json=body) as reply:
-                await reply.read()
-            times.append(time.perf_counter() - began)
-            if memory is not None and len(times) in (WARM, count):
-                memory.append(_megabytes())
-            statuses[reply.status] = statuses.get(reply.status, 0) + 1
-
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(headers=headers, connector=connector) as client:
-        await asyncio.gather(*(worker(client) for _ in range(at_a_time)))
-    return np.array(times), statuses
-
-
-async def _overhead(folder, count, peer_count):
-    rows = []
-    policy = folder / "policy.json"
-    promise = {"max_error": 0.1, "delta": 0.1, "certified": True}
-    SelectivePolicy(RawScore(), 0.5, promise, "2026-11-17", 500, {"model": "m"}).save(policy)
-    endpoint = Counting()
-    async with _listening(endpoint.complete) as url:
-        times, statuses = await _times(url, peer_count)
-        rows.append(("the endpoint itself", peer_count, times, statuses))
-        async with _bare_proxy(url) as address:
-            times, statuses = await _times(address, peer_count)
-            rows.append(("bare aiohttp proxy", peer_count, times, statuses))
-        if LITELLM and shutil.which(LITELLM):
-            async with _litellm(url, folder) as address:
-                await _times(address, 200)
-                times, statuses = await _times(address, peer_count)
-            rows.append(("LiteLLM's proxy", peer_count, times, statuses))
-        endpoint.answered = 0
-        memory = [_megabytes()]
-        front = open_front(policy, endpoints={"m": url}, keys={}, price={}, per_token=False,
-                           ledger=folder / "served.sqlite", token=TOKEN,
-                           measured_by="perplexity")  # fmt: skip
-        address = await front.start()
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        times, statuses = await _times(address, count, headers=headers, memory=memory)
-        await front.stop()
-        rows.append(("calibrant serve", count, times, statuses))
-    with Ledger(folder / "served.sqlite", read_only=True) as ledger:
-        kept = ledger.totals()
-    return rows, {"answered": endpoint.answered, "kept": kept["draws"], "memory": memory}
-
-
-def overhead(count=REQUESTS, peer_count=5_000):
-    """Return the times of each way to the endpoint, and what was paid and kept."""
-    with tempfile.TemporaryDirectory() as name:
-        return asyncio.run(_overhead(Path(name), count, peer_count))
-
-
 def main() -> None:
     page = Page("serving", "A policy in front of its models", packages=["numpy", "aiohttp"])
-    rows, paid = overhead()
-    bare = float(np.median(rows[1][2]))
-    page.table(
-        f"{REQUESTS:,} requests, {AT_A_TIME} at a time, to an endpoint of 5 ms that fails 1 in 100",
-        ["way", "requests", "p50", "p99", "p50 beyond a bare proxy", "statuses"],
-        [
-            (
-                name, f"{count:,}", seconds(float(np.median(times))),
-                seconds(float(np.quantile(times, 0.99))),
-                seconds(float(np.median(times)) - bare) if name[0] in "Lc" else "",
-                ", ".join(f"{status}: {n:,}" for status, n in sorted(statuses.items())),
-            )
-            for name, count, times, statuses in rows
-        ],
-    )  # fmt: skip
-    page.text(
-        f"The endpoint counts {paid['answered']:,} answers, the ledger {paid['kept']:,}: nothing "
-        f"was paid twice or lost. The process held {paid['memory'][0]:,.0f} MB before, "
-        f"{paid['memory'][1]:,.0f} MB after {WARM:,} requests and {paid['memory'][-1]:,.0f} MB "
-        f"after {REQUESTS:,}."
-    )
+    for part in load_tables():
+        page.table(*part) if isinstance(part, tuple) else page.text(part)
     found = kept_promise()
     page.table(
         f"{UNSEEN:,} unseen questions over HTTP, policies certified on {LABELLED:,} labels",

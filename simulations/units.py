@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import polars as pl
+from benchmarks.harness import DATA
 from scipy.special import expit
 
+from calibrant.trust.prediction_sets import PredictionSets, mass_up_to
 from calibrant.trust.selective.certify import certify
 from calibrant.trust.units import backoff_threshold, run_rows, steps_saved, unit_rows
 from simulations._pieces import markdown_table, share_interval, write_page
@@ -168,10 +171,183 @@ def _conformal(c, y, unit, limit):
     return float(np.sort(needed)[k - 1]) if k <= len(needed) else None
 
 
+# Clusters, rows of each, how much the error rate differs between them, how much the score is shared
+# in a cluster, and whether sizes are uneven.
+CLUSTERED = (
+    (100, 5, 0.0, 0.5, False),
+    (60, 5, 0.3, 1.0, False),
+    (150, 8, 0.5, 0.5, False),
+    (150, 8, 0.9, 0.5, False),
+    (150, 8, 0.5, 1.0, True),
+    (400, 8, 0.3, 0.5, True),
+    (150, 20, 0.3, 0.0, False),
+)
+
+
+def clustered(rng, world, limit):
+    """Scores, errors and clusters where every threshold lies at the limit: all that pass break."""
+    count, size, apart, shared, uneven = world
+    rows = np.maximum(1, rng.poisson(size, count))
+    if uneven:
+        rows = np.minimum(1 + rng.geometric(1 / size, count), 60)
+    unit = np.repeat(np.arange(count), rows)
+    rate = np.full(count, limit)
+    if apart:
+        spread = (1 - apart) / apart
+        rate = rng.beta(limit * spread, (1 - limit) * spread, count)
+    wrong = (rng.random(unit.size) < rate[unit]).astype(float)
+    score = np.sqrt(shared) * rng.normal(size=count)[unit]
+    return score + np.sqrt(1 - shared) * rng.normal(size=unit.size), wrong, unit
+
+
+def one_of_each(rng, unit):
+    """One row of each unit, at random."""
+    order = rng.permutation(unit.size)
+    return order[np.unique(unit[order], return_index=True)[1]]
+
+
+def thresholds(rng, score, wrong, unit, limit):
+    """The threshold of rows as if independent, of one row per unit, and of the product."""
+    one = one_of_each(rng, unit)
+    given = {"max_error": limit, "delta": DELTA}
+    return {
+        "naive: rows": certify(score, wrong, **given).threshold,
+        "one row per unit": certify(score[one], wrong[one], **given).threshold,
+        "rows by clusters": certify(score, wrong, cluster=unit, **given).threshold,
+    }
+
+
+def row_promises():
+    """A promise per row in 21 worlds whose rows hang together, at the limit itself."""
+    rng = np.random.default_rng(SEED + 3)
+    rows = []
+    for limit in (0.05, 0.1, 0.2):
+        for world in CLUSTERED:
+            broken = {}
+            for _ in range(RUNS):
+                for rule, at in thresholds(rng, *clustered(rng, world, limit), limit).items():
+                    broken.setdefault(rule, []).append(at is not None)
+            count, size, apart, shared, uneven = world
+            told = f"{count} x {size}{' uneven' if uneven else ''}, {apart:g}, {shared:g}"
+            rows.append([f"{limit:.0%}", told, *(_share(runs) for runs in broken.values())])
+    heads = ["limit", "clusters x rows, errors alike, score shared", *broken]
+    return markdown_table(heads, rows)
+
+
+def _share(runs):
+    low, high = share_interval(sum(runs), len(runs))
+    return f"{100 * np.mean(runs):.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def real_rows():
+    """Questions answered by four models in two prompts: rows of a question are alike."""
+    table = pl.read_parquet(DATA / "scores" / "mcq_5_benchmarks_7_models.parquet")
+    table = table.drop_nulls(["confidence", "correct"]).filter(
+        pl.col("confidence").is_finite()
+        & pl.col("model").is_in(["gpt-4-turbo", "gpt-3.5-turbo", "Yi-34b", "Mixtral"])
+    )
+    name = pl.concat_str("dataset", pl.lit("-"), pl.col("question_id").cast(pl.String))
+    table = table.with_columns(unit=name.rank("dense").cast(pl.Int64) - 1).sort("unit")
+    score = table["confidence"].cast(pl.Float64).to_numpy()
+    wrong, unit = 1.0 - table["correct"].cast(pl.Float64).to_numpy(), table["unit"].to_numpy()
+    start = np.searchsorted(unit, np.arange(unit[-1] + 2))
+    world, rng, rows = TrueError(score, wrong), np.random.default_rng(SEED + 4), []
+    for limit in (0.1, 0.2):
+        for count in (60, 150, 400):
+            result = {}
+            for _ in range(RUNS):
+                drawn = rng.choice(len(start) - 1, count, replace=False)
+                at = np.concatenate([np.arange(start[n], start[n + 1]) for n in drawn])
+                codes = np.repeat(np.arange(count), np.diff(start)[drawn])
+                found = thresholds(rng, score[at], wrong[at], codes, limit)
+                for rule, cut in found.items():
+                    error, share = world.at(cut) if cut is not None else (0.0, 0.0)
+                    result.setdefault(rule, []).append((error > limit, share))
+            for rule, runs in result.items():
+                rows.append([f"{limit:.0%}", count, rule, *_rates(runs)])
+    return markdown_table(["limit", "questions", "rule", "promise broken", "share answered"], rows)
+
+
+def real_claims():
+    """995 claims in 150 answers: labels drawn with replacement, the 150 are the truth."""
+    table = pl.read_parquet(DATA / "judges" / "claims_conformal_factuality.parquet")
+    grade = pl.col("annotation").str.strip_chars().str.slice(0, 1)
+    table = table.with_columns(grade=grade).filter(pl.col("grade").is_in(["Y", "N", "S", "U"]))
+    said = table["both"].rank().to_numpy() / table.height
+    right = (table["grade"] == "Y").to_numpy().astype(float)
+    unit = table["unit"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    places = [np.flatnonzero(unit == n) for n in range(unit.max() + 1)]
+    truth = {score: unit_rows(said, right, unit, score=score) for score in ("product", "min")}
+    worlds = {score: TrueError(found.score, found.wrong) for score, found in truth.items()}
+    needed = np.zeros(len(places))
+    np.maximum.at(needed, unit, np.where(right < 1, said, 0.0))
+    rng, rows = np.random.default_rng(SEED + 5), []
+    for limit in (0.1, 0.2):
+        result = {}
+        for _ in range(RUNS):
+            drawn = rng.integers(0, len(places), 150)
+            at = np.concatenate([places[n] for n in drawn])
+            codes = np.repeat(np.arange(150), [len(places[n]) for n in drawn])
+            c, y, given = said[at], right[at], {"max_error": limit, "delta": DELTA}
+            for score, world in worlds.items():
+                units = unit_rows(c, y, codes, score=score)
+                cut = certify(units.score, units.wrong, **given).threshold
+                error, share = world.at(cut) if cut is not None else (0.0, 0.0)
+                result.setdefault(f"answers pass by {score}", []).append((error > limit, share))
+            cut = certify(c, 1 - y, **given).threshold
+            error, share = worlds["min"].at(cut) if cut is not None else (0.0, 0.0)
+            result.setdefault("naive: each claim", []).append((error > limit, share))
+            for rule, cut in (
+                ("claims dropped, with certainty", backoff_threshold(c, y, codes, **given)),
+                ("claims dropped, conformal on average", _conformal(c, y, codes, limit)),
+            ):
+                kept = (False, 0.0) if cut is None else (
+                    float((needed > cut).mean()) > limit, float((said > cut).mean())
+                )  # fmt: skip
+                result.setdefault(rule, []).append(kept)
+        rows += [[f"{limit:.0%}", rule, *_rates(runs)] for rule, runs in result.items()]
+    return markdown_table(["limit", "rule", "promise broken", "answers or claims kept"], rows)
+
+
+def class_sets():
+    """Sets of classes: ours against split conformal sets of the same score (MAPIE's `aps`)."""
+    rng, rows = np.random.default_rng(SEED + 6), []
+    for sharpness in (0.5, 1.0, 3.0):
+        fresh = classes(rng, 20_000, sharpness)
+        for count in (100, 500):
+            result = {}
+            for _ in range(RUNS):
+                p, label = classes(rng, count, sharpness)
+                ours = PredictionSets.fit(p, label, max_error=0.1)
+                k = int(np.ceil((count + 1) * 0.9))
+                needed = np.sort(mass_up_to(p)[np.arange(count), label])
+                mean = PredictionSets(float(needed[min(k, count) - 1]), 0.1, DELTA, count)
+                for rule, sets in (("with certainty", ours), ("conformal, on average", mean)):
+                    inside = sets.covers(fresh[0])
+                    missed = 1 - inside[np.arange(len(inside)), fresh[1]].mean()
+                    size = inside.sum(axis=1).mean()
+                    result.setdefault(rule, []).append((missed > 0.1, size))
+            for rule, runs in result.items():
+                rows.append([f"{sharpness:g}", count, rule, *_rates(runs)])
+    return markdown_table(["sharpness", "labels", "rule", "promise broken", "mean size"], rows)
+
+
+def classes(rng, count, sharpness):
+    """Stated probabilities of six classes, over-sure where sharpness is above 1, and the class."""
+    true = rng.dirichlet(np.full(6, 0.5), count)
+    label = (rng.random((count, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(0, 5)
+    stated = (true + 1e-6) ** sharpness
+    return stated / stated.sum(axis=1, keepdims=True), label
+
+
 PARTS = {
     "documents": lambda: ["## Documents of eight fields", "", *document_promises()],
     "agents": lambda: ["## Agents: at most 20 % of the stopped would succeed", "", *stopping()],
     "claims": lambda: ["## Claims dropped until the answer passes", "", *claims()],
+    "clusters": lambda: ["## Rows that hang together, at the limit", "", *row_promises()],
+    "real_rows": lambda: ["## Real: questions x four models x two prompts", "", *real_rows()],
+    "real_claims": lambda: ["## Real: 995 claims in 150 answers", "", *real_claims()],
+    "sets": lambda: ["## Sets of classes that miss at most 10 %", "", *class_sets()],
 }
 
 

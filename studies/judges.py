@@ -127,7 +127,7 @@ def _of_people(_, y, chosen, code):
 
 
 def _ppi(lam):
-    from ppi_py import ppi_mean_ci
+    from ppi_py import ppi_mean_ci  # type: ignore[import-not-found]
 
     def ends(s, y, chosen, _):
         rest = np.delete(s, chosen)
@@ -138,14 +138,14 @@ def _ppi(lam):
 
 
 def _truescore(s, y, chosen, _):
-    from truescore import ppi_estimate
+    from truescore import ppi_estimate  # type: ignore[import-not-found]
 
     found = ppi_estimate(s, y[chosen], chosen)
     return found.low, found.high
 
 
 def _cje(s, y, chosen, _):
-    from cje import calibrated_mean_ci
+    from cje import calibrated_mean_ci  # type: ignore[import-not-found]
 
     known = np.full(y.size, np.nan)
     known[chosen] = y[chosen]

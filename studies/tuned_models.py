@@ -53,10 +53,7 @@ def base_and_tuned(page: StudyPage) -> None:
         trend = result["trend"]
         loss = "beyond a spline" if estimator == "boosting" else "as published (tree)"
         pairs = trend["tuned"]["pairs"]
-        rows += [
-            [loss, f"{p['base']} -> {p['tuned']}", f"{p['difference']:+.4f} +- {p['reach']:.4f}"]
-            for p in pairs
-        ]
+        rows += [[loss, f"{p['base']} -> {p['tuned']}", _pair(p)] for p in pairs]
         rows.append([loss, "mean of the pairs", _four(trend["tuned"]["mean"])])
         rows.append([loss, "size doubled, tuned models", _four(trend["size"]["per_doubling"])])
     page.table(["grouping loss", "change", "by"], rows)
@@ -84,6 +81,11 @@ def one_outcome(page: StudyPage) -> None:
         f"of the tree is {pair['reach'] / width:.1f} times as wide, and it is about these columns "
         "alone."
     )
+
+
+def _pair(pair: dict) -> str:
+    reach = "" if pair["reach"] is None else f" +- {pair['reach']:.4f}"
+    return f"{pair['difference']:+.4f}{reach}"
 
 
 def _four(found: dict) -> str:

@@ -101,7 +101,9 @@ CASES = {
     ),
     "monitor-dataframe": lambda: cal.monitor(days(), every=100, baseline=days()[:300]),
     "judge-csv": lambda: cal.judge(
-        written(ratings(), "r.csv"), judge=["judge"], human=["expert1", "expert2"],
+        written(ratings(), "r.csv"),
+        judge=["judge"],
+        human=["expert1", "expert2"],
         features=["words"],
     ),
     "judge-pairs": lambda: cal.judge(

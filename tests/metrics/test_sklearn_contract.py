@@ -17,8 +17,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, train_test_
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import check_is_fitted
 
-from calibrant import metrics
+from calibrant import Mend, metrics
 from calibrant.core import InputError
 
 matplotlib.use("Agg")
@@ -31,7 +32,7 @@ def rows(n=600, seed=0):
     return special.expit(special.logit(true) * 2.5), (rng.random(n) < true).astype(int)
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", [*ALL, Mend])
 def test_scikit_learns_checks_of_a_calibrator(kind):
     # The tag 'one column, no table of features', as IsotonicRegression has it, leaves one of
     # the common checks; the tests below hold what the others would. `CalibratedClassifier`
@@ -184,3 +185,11 @@ def test_the_display_of_a_classifier():
     expected = metrics.reliability_bins(model.predict_proba(X)[:, 1], y, bins=10)
     assert (display.bins.rate == expected.rate).all()
     assert display.name == "GaussianNB"
+
+
+def test_mend_goes_through_a_search_and_says_when_it_is_not_fitted():
+    confidence, correct = rows(300)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(Mend())
+    search = GridSearchCV(Mend(), {"seed": [0, 1]}, scoring="neg_brier_score", cv=2)
+    assert search.fit(confidence, correct).best_estimator_.map_.n == 300

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,9 @@ _SAMPLE, _MOSTLY = 200, 0.8
 _MOST_MODELS = 12
 # Bins in which a numeric column that a verb is asked about is taken off.
 _KNOWN_BINS = 10
+# Ways in which texts share words; of more texts or ids a part says which are worth a look.
+_SHARED = ("first words", "last words", "nearly equal")
+_SOME_TEXTS, _LEAST_PAIRS = 5_000, 0.005
 _EDGE_WORDS, _MULTIPLIER = 5, np.uint64(0x9E3779B97F4A7C15)
 _SEPARATOR = r"[-_/#:|.@\s]+"
 _DATE = r"^\d{4}-\d\d-\d\d"
@@ -265,11 +268,32 @@ def _texts(name: str, column: pl.Series) -> Iterator[Grouping]:
     parts = some.str.count_matches(_SEPARATOR)
     if float((parts > 0).cast(pl.Float64).mean() or 0) <= _MOSTLY:  # type: ignore[arg-type]
         return
-    start = column.str.replace(rf"{_SEPARATOR}[^-_/#:|.@\s]*$", "")
-    yield Grouping("part", name, f"{name} without its end", _codes(start))
+    ways = {f"{name} without its end": _without_end}
     if float((parts > 1).cast(pl.Float64).mean() or 0) > _MOSTLY:  # type: ignore[arg-type]
-        first = column.str.extract(r"^([^-_/#:|.@\s]+)")
-        yield Grouping("part", name, f"first part of {name}", _codes(first))
+        ways[f"first part of {name}"] = _first_part
+    for words, part_of in ways.items():
+        if _repeats(part_of, column):
+            yield Grouping("part", name, words, _codes(part_of(column)))
+
+
+def _without_end(ids: pl.Series) -> pl.Series:
+    return ids.str.replace(rf"{_SEPARATOR}[^-_/#:|.@\s]*$", "")
+
+
+def _first_part(ids: pl.Series) -> pl.Series:
+    return ids.str.extract(r"^([^-_/#:|.@\s]+)")
+
+
+def _repeats(part_of: Callable[[pl.Series], pl.Series], ids: pl.Series) -> bool:
+    """Return whether parts of ids may repeat: in every so-manieth row some do already."""
+    step = _step(ids.len())
+    size = np.bincount(_codes(part_of(ids.gather_every(step))))
+    return step == 1 or float(size @ (size - 1.0)) / 2 * step >= _LEAST_PAIRS * ids.len() / step
+
+
+def _step(rows: int) -> int:
+    """Return of how many rows one is looked at first."""
+    return max(rows // _SOME_TEXTS, 1)
 
 
 def _times(name: str, written: pl.Series) -> Iterator[Grouping]:
@@ -282,17 +306,42 @@ def _times(name: str, written: pl.Series) -> Iterator[Grouping]:
 
 def _near_texts(name: str, column: pl.Series) -> Iterator[Grouping]:
     """Yield what texts share: their first words, their last ones, or most of the rare ones."""
-    words = column.fill_null("").str.to_lowercase().str.extract_all(r"\w+")
-    lengths = np.maximum(words.list.len().to_numpy().astype(np.intp), 1)
-    end = np.cumsum(lengths)
-    # A text without words is one empty word.
-    numbers = _codes(words.explode(empty_as_null=True).fill_null(""))
-    first, last = (_edge_words(numbers, end - lengths, end, back=back) for back in (False, True))
-    yield Grouping("text", name, f"first words of {name}", first)
-    yield Grouping("text", name, f"last words of {name}", last)
-    if column.len() <= MOST_TEXTS:
-        codes = near_equal_texts(numbers, end - lengths)
-        yield Grouping("text", name, f"nearly equal {name}", codes)
+    step = _step(column.len())
+    wanted = list(_SHARED)
+    if step > 1:
+        # Texts that hardly repeat in every so-manieth row hardly repeat in all.
+        some = _TextWords(column.gather_every(step))
+        wanted = [way for way in wanted if some.pairs(way) * step >= _LEAST_PAIRS * some.rows]
+    if not wanted:
+        return
+    whole = _TextWords(column)
+    for way in wanted:
+        if way != "nearly equal" or column.len() <= MOST_TEXTS:
+            yield Grouping("text", name, f"{way} {'of ' * (way != 'nearly equal')}{name}",
+                           whole.codes(way))  # fmt: skip
+
+
+class _TextWords:
+    """The words of texts as numbers, and which texts share some."""
+
+    def __init__(self, column: pl.Series) -> None:
+        words = column.fill_null("").str.to_lowercase().str.extract_all(r"\w+")
+        lengths = np.maximum(words.list.len().to_numpy().astype(np.intp), 1)
+        self.rows, self.end = column.len(), np.cumsum(lengths)
+        self.start = self.end - lengths
+        # A text without words is one empty word.
+        self.numbers = _codes(words.explode(empty_as_null=True).fill_null(""))
+
+    def codes(self, way: str) -> Indices:
+        """Return the group of each text."""
+        if way == "nearly equal":
+            return near_equal_texts(self.numbers, self.start)
+        return _edge_words(self.numbers, self.start, self.end, back=way == "last words")
+
+    def pairs(self, way: str) -> float:
+        """Return how many pairs of texts share a group."""
+        size = np.bincount(self.codes(way))
+        return float(size @ (size - 1.0)) / 2
 
 
 def _edge_words(numbers: Indices, start: Indices, end: Indices, *, back: bool) -> Indices:

@@ -97,7 +97,7 @@ def are_sides(cells: Iterable[pl.Series], columns: JudgeColumns) -> bool:
 def _is_yes_no(column: pl.Series) -> bool:
     """Return whether nearly all cells hold one word for yes, or one for no: `ok` is no `good`."""
     words, counts = column.drop_nulls().value_counts().get_columns()
-    usual = set(words.filter(counts >= _USUAL * counts.sum()))
+    usual = set(words.filter(counts >= _USUAL * float(counts.sum())))
     few = max(len(usual & set(part)) for part in (_YES, _NO)) <= 1
     return bool(usual) and usual <= {*_YES, *_NO} and few and usual != {"-1"}
 

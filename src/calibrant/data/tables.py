@@ -13,6 +13,7 @@ from polars.exceptions import PanicException, PolarsError
 from calibrant.core.errors import IN_MEMORY, InputError
 from calibrant.data import formats
 from calibrant.data.json_tables import bad_row, json_notes, scan_json
+from calibrant.data.limits import limit, limit_hint
 from calibrant.data.places import fetched, read_database
 from calibrant.data.text_tables import scan_text_table, text_notes
 
@@ -229,12 +230,23 @@ def _scan_path(path: Path, names: Collection[str], groups: Collection[str]) -> p
     formats.require_unpackable(path)
     try:
         if kind == "arrow":
-            return pl.scan_ipc(path, glob=False)
+            return _within_budget(pl.scan_ipc(path, glob=False), path)
         if kind in _TEXTS:
             return scan_text_table(path, names=names, groups=groups)
         return scan_json(path)
     except UNREADABLE as error:
         raise unreadable(error, path) from None
+
+
+def _within_budget(lazy: pl.LazyFrame, path: Path) -> pl.LazyFrame:
+    """Refuse an Arrow file whose buffers are packed and would become too large."""
+    rows = lazy.select(pl.len()).collect().item()
+    # A flat number takes 8 bytes at most; a file that is not packed is as large as its columns.
+    unpacked, size = rows * 8 * len(lazy.collect_schema()), path.stat().st_size
+    if unpacked > max(limit("unpacked_bytes"), 8 * size):
+        rule = f"the Arrow data unpacks to about {unpacked:,} bytes"
+        raise InputError(rule, source=str(path), hint=limit_hint("unpacked_bytes"))
+    return lazy
 
 
 def _scan_pattern(path: Path, names: Collection[str], groups: Collection[str]) -> pl.LazyFrame:

@@ -252,7 +252,7 @@ def check_repeated(names: Iterable[str]) -> None:
         if name and count > 1:
             raise InputError(
                 f"the header names the column {name!r} {count} times",
-                hint="give each column a name of its own, so that nobody guesses which is meant",
+                hint="rename one of them",
             )
 
 

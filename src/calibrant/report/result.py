@@ -147,7 +147,8 @@ class Result(Fields):
         Parameters
         ----------
         name
-            Which chart, for example ``reliability``; the one that answers by default.
+            Which chart, for example ``reliability``; the one that answers by default. What there
+            is stands in ``plot().names``.
         """
         from calibrant.report.charts import charts_of
         from calibrant.report.charts.draw import Plot
@@ -160,7 +161,7 @@ class Result(Fields):
         if not matching:
             hint = did_you_mean(str(name), list(charts))
             raise InputError(f"there is no chart {name!r}", hint=hint)
-        return Plot(charts[matching[0]])
+        return Plot(charts[matching[0]], tuple(charts))
 
     def _repr_html_(self) -> str:
         from calibrant.report.notebook import notebook_html

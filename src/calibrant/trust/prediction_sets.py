@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
@@ -62,15 +65,53 @@ class PredictionSets(Struct, frozen=True):
             raise InputError(
                 f"{len(p)} labels are too few for sets that miss at most {max_error:g}"
             )
-        needed = _mass_up_to(p)[np.arange(len(p)), right.astype(np.int64)]
+        needed = mass_up_to(p)[np.arange(len(p)), right.astype(np.int64)]
         return cls(float(np.sort(needed)[k - 1]), max_error, delta, len(p))
 
     def covers(self, probabilities: ArrayLike) -> NDArray[np.bool_]:
         """Return for each item and class whether the class is in its set; none is empty."""
         p = _checked(probabilities)
-        inside = _mass_up_to(p) <= self.mass
+        # Sums of shares that end at 1 are 1.
+        inside = mass_up_to(p) <= self.mass + 1e-12
         inside[np.arange(len(p)), p.argmax(axis=1)] = True
         return np.asarray(inside)
+
+
+class ClassSets:
+    """Sets of the most likely classes up to a mass, as a policy serves them.
+
+    Examples
+    --------
+    >>> ClassSets(["spam", "news", "mail"]).holds([0.7, 0.05, 0.25], 0.96)
+    ['spam', 'mail']
+    """
+
+    kind = "sets"
+    names = ("confidence",)
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self.classes = tuple(classes)
+
+    def holds(self, probabilities: ArrayLike, mass: float | None) -> list[str]:
+        """Return the classes of a set, most likely first; all of them without a promise."""
+        p = np.asarray(probabilities, dtype=np.float64).reshape(1, -1)
+        if p.shape[1] != len(self.classes):
+            raise InputError(
+                f"a set needs {len(self.classes)} probabilities, one for each of "
+                f"{', '.join(self.classes[:8])}; got {p.shape[1]}"
+            )
+        inside = PredictionSets(1.0 if mass is None else mass, 0.5, 0.5, 1).covers(p)[0]
+        return [self.classes[place] for place in np.argsort(-p[0], kind="stable") if inside[place]]
+
+    def predict(self, _rows: object) -> Floats:
+        """Refuse: a set is no answer."""
+        raise InputError("this policy gives sets of classes", hint="use policy.holds([0.7, 0.3])")
+
+    predict_one: Callable[..., float] = predict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"kind": self.kind, "classes": list(self.classes)}
 
 
 def _checked(probabilities: ArrayLike) -> Floats:
@@ -83,7 +124,7 @@ def _checked(probabilities: ArrayLike) -> Floats:
     return p
 
 
-def _mass_up_to(p: Floats) -> Floats:
+def mass_up_to(p: Floats) -> Floats:
     """Return for each class the mass of all that are at least as likely, itself included."""
     order = np.argsort(-p, axis=1, kind="stable")
     mass = np.empty_like(p)

@@ -41,6 +41,7 @@ def audit(
     recalibrate: Annotated[str | None, Option(metavar="NAME")] = None,
     metrics: Annotated[Sequence[str], Option(metavar="A,B,..", kind="names")] = (),
     graded: opt.Graded = False,
+    classwise: Annotated[bool, Option()] = False,
     unlimited_draws: Annotated[bool, Option()] = False,
     label: Annotated[str, opt.advanced(choices=("split", "pool"))] = "split",
     engine: opt.Engine = None,
@@ -96,6 +97,10 @@ def audit(
         stands what a perfectly calibrated model would show on as many rows.
     graded
         Outcomes may lie between 0 and 1.
+    classwise
+        Audit the probability of each class of `probs`, not only of the highest.
+
+        Every answer has one row per class; tests are between answers and corrected over classes.
     unlimited_draws
         Add a model-based estimate of Sem-ECE with unlimited draws.
 
@@ -135,6 +140,11 @@ def audit(
     (500, 0.24)
     """
     outcomes = correct if isinstance(correct, str) else None
+    if classwise:
+        from calibrant.verbs.classes import classwise_result
+
+        more = {"bins": bins, "level": level, "resamples": resamples, "margin": margin}
+        return classwise_result(audit, data, {**table, "correct": outcomes}, seed=seed, **more)
     named_metrics: tuple[str, ...] = ()
     if metrics:
         # Loaded here: most audits add none.

@@ -34,6 +34,7 @@ from calibrant.trust.selective.whole_units import WholeUnits, unit_score_name, w
 from calibrant.trust.traffic_shift import ANSWER
 from calibrant.trust.units import UNIT_SCORES
 from calibrant.verbs._document import scores_document, with_rows
+from calibrant.verbs.classes import SetsOfClasses
 from calibrant.verbs.deferring import how_asked, read_traffic, traffic_of
 from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import only_of, read_scores
@@ -56,6 +57,7 @@ def decide(
     score: Annotated[str | None, Option(choices=tuple(UNIT_SCORES))] = None,
     stop: Annotated[bool, Option()] = False,
     drop: Annotated[bool, Option()] = False,
+    sets: Annotated[bool, Option()] = False,
     only_model: Annotated[str | None, Option(metavar="NAME")] = None,
     only_method: Annotated[str | None, Option(metavar="NAME")] = None,
     save: Annotated[str | Path | None, opt.written()] = None,
@@ -111,6 +113,10 @@ def decide(
         Each `unit` is an answer of claims: drop those whose confidence is low.
 
         At most `max_error` of all answers then keep a wrong claim.
+    sets
+        Sets of classes that miss the right one in at most `max_error` of cases, from `probs`.
+
+        The policy then names the classes of a set: ``policy.holds([0.7, 0.2, 0.1])``.
     only_model
         Model to use where there are several.
     only_method
@@ -147,6 +153,8 @@ def decide(
         raise InputError("a decision needs a limit on the error, or costs", hint=hint)
     others = [name for name, given in (("features", features), ("traffic", traffic)) if given]
     how = unit_score_name(table["unit"], score, stop, drop, others)
+    about = [*others, *(["unit"] if how else [])]
+    of_classes = _sets_of(max_error, delta, table, about) if sets else None
     group = _group_column(group, each, traffic)
     columns = list(dict.fromkeys([*features, *([group] if group else [])]))
     refuse_outcome(columns, table["correct"])
@@ -155,13 +163,13 @@ def decide(
         **({} if group is None else {"group": group, "each": each is not None}),
         **({} if traffic is None else {"traffic": input_files(traffic)}),
         **recorded(locals(), "score only_model only_method"),
-        **{name: True for name, given in (("stop", stop), ("drop", drop)) if given},
+        **{name: True for name, given in (("stop", stop), ("drop", drop), ("sets", sets)) if given},
         **table_settings(table),
     }
     opt.refuse_mended(table, save, "a policy")
     head = document_head("decide", data, seed=seed, settings=settings)
     with error_source(head["source"]):
-        kept = columns if how is None else None
+        kept = None if how or sets else columns
         scores = read_scores(data, table, features=kept, others=True)
         scores = without_missing(scores, columns, table["on_invalid"])
         scores = only_of(scores, model=only_model, method=only_method)
@@ -177,8 +185,12 @@ def decide(
     rule = Selective(
         max_error=max_error, delta=delta / among, costs=costs, each=each is not None, seed=seed
     )
+    if of_classes is not None:
+        of_classes.delta = delta / among
     fits = [
-        _fit(copy(rule), block, features, group, coming, head=head, asked=asked, withheld=why)
+        copy(of_classes).fit(block, {**origin_of(head), **block.keys, "asked": None})
+        if of_classes is not None
+        else _fit(copy(rule), block, features, group, coming, head=head, asked=asked, withheld=why)
         if how is None
         else _fit_units(WholeUnits(copy(rule), table["unit"], how), block, scores, group, head)
         for block, why in zip(blocks, reasons, strict=True)
@@ -188,8 +200,8 @@ def decide(
         replace(
             fit.entry(block.keys["model"], block.keys["method"], block.correct, path),
             among=among,
-            grading=UNSET if how else _grading(grades, block, fit, seed),
-            together=UNSET if how else _together(block, fit, words, why),
+            grading=UNSET if how or sets else _grading(grades, block, fit, seed),
+            together=UNSET if how or sets else _together(block, fit, words, why),
         )
         for block, fit, words, why in zip(blocks, fits, together.words, reasons, strict=True)
     ]
@@ -252,6 +264,19 @@ def _fit(
             made=today(),
             fitted_on={**origin_of(head), **block.keys, "asked": asked},
         )
+
+
+def _sets_of(
+    max_error: float | None, delta: float, table: Mapping[str, Any], others: Sequence[str]
+) -> SetsOfClasses:
+    label = table["correct"] or table["gold"]
+    if max_error is None or not table["probs"] or label is None:
+        rule = Hint("{sets} needs class probabilities, the true class and a limit")
+        way = {"probs": "p_", "correct": "y", "max_error": 0.1}
+        raise InputError(rule, hint=Hint("name them: {probs} {correct} {max_error}", **way))
+    if others:
+        raise InputError(Hint("give one of {sets} and {" + others[0] + "}"))
+    return SetsOfClasses(max_error, delta, table["probs"], label)
 
 
 def _fit_units(

@@ -202,7 +202,12 @@ def _trend(
     published = all(entry.published_loss for entry in results)
     losses = {entry.model: entry.published_loss or entry.grouping_loss for entry in results}
     loss = {name: float(found.value or 0.0) for name, found in losses.items()}
-    halves = {name: ((found.high or 0) - (found.low or 0)) / 2 for name, found in losses.items()}
+    # The default reaches from a lower bound to a ceiling: that is no interval of a difference.
+    halves = {
+        name: ((found.high or 0.0) - (found.low or 0.0)) / 2
+        for name, found in losses.items()
+        if published and found.high is not None
+    }
     rows = {str(block.keys["model"]): block for block in blocks}
 
     def exact(base: str, other: str) -> Estimate | None:

@@ -272,7 +272,7 @@ def _batch(table: JudgeTable, view: JudgeView, entry: JudgeEntry, seed: int) -> 
     needed = entry.labels_needed
     size = max(_FEWEST, 0 if needed is None else needed.labels - entry.labels)
     drawn = choose_batch(LabelPool(view.unit, view.rating), size, rng=seed)
-    rows = table.frame[drawn.tolist()].with_columns(pl.Series(ROW, table.rows[drawn]))
+    rows: pl.DataFrame = table.frame[drawn.tolist()].with_columns(pl.Series(ROW, table.rows[drawn]))
     hidden = {ROW, *table.scores, *table.columns.human}
     shown = [name for name in table.frame.columns if name not in hidden]
     return rows.select(ROW, *shown, *table.columns.human)

@@ -6,12 +6,14 @@ import sqlite3
 
 import pytest
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, SchemaError
 from calibrant.models.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.models.ledger.repair import back_up, backup_path, repair_ledger
 from calibrant.models.ledger.store import BACKUP_EVERY_S
 from calibrant.models.protocol import Completion, Usage
 from calibrant.models.replies.codec import encode_completion
+from calibrant.verbs.run import run
+from collect.studies import write_study
 from ledgers import start_attempt
 
 REQUESTS, DRAWS = 70, 4
@@ -291,3 +293,28 @@ def test_a_file_without_anything_to_save_is_left_alone(tmp_path, raw):
 
 def test_there_are_thirty_ways():
     assert len(DAMAGES) >= 30
+
+
+def test_an_emptied_ledger_is_not_filled_anew_in_silence(sound, tmp_path):
+    path = tmp_path / "served.sqlite"
+    shutil.copy(backup_path(sound[0]), backup_path(path))
+    path.write_bytes(b"")
+    with pytest.raises(SchemaError, match="the ledger is empty, and its backup is not") as refused:
+        Ledger(path)
+    assert "mv served.backup.sqlite served.sqlite" in str(refused.value)
+    backup_path(path).replace(path)
+    with Ledger(path, read_only=True) as ledger:
+        assert ledger.totals()["draws"] == TOTAL
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database" * 900, None])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_run_on_a_damaged_ledger_says_how_it_is_repaired(sound, tmp_path, damage, dry_run):
+    study = write_study(tmp_path / "study", "http://127.0.0.1:9/v1")
+    path = study / "ledger.sqlite"
+    whole = sound[0].read_bytes()
+    path.write_bytes(whole[: len(whole) // 3] if damage is None else damage)
+    shutil.copy(backup_path(sound[0]), backup_path(path))
+    with pytest.raises(SchemaError, match="ledger") as refused:
+        run(study, dry_run=dry_run)
+    assert "repair=True" in str(refused.value)

@@ -16,6 +16,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.data.mend.learned_score import LearnedScore
 from calibrant.data.mend.recalibration_map import ColumnMap, RecalibrationMap
+from calibrant.metrics.recalibration.base import one_column_tags
 from calibrant.metrics.recalibration.mend_fit import (
     FOLDS,
     Labels,
@@ -97,6 +98,12 @@ class Mend:
 
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
+
+    def __sklearn_tags__(self) -> Any:
+        return one_column_tags()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "map_")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings, as scikit-learn asks for them."""

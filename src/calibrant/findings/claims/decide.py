@@ -22,6 +22,8 @@ def _limit(facts: Facts) -> str:
 
 
 def _kept(facts: Facts) -> str:
+    if facts["sets"]:
+        return "sets"
     if facts["unit"]:
         return {"stop": "stop", "drop": "drop"}.get(facts["unit"]["score"], "unit")
     if facts["whose"] == "each":
@@ -51,7 +53,7 @@ def _asked(facts: Facts) -> str:
 def _nothing(facts: Facts) -> str:
     if facts["together"] and facts["together"]["withheld"]:
         return "withheld"
-    if facts["n"] < facts["fewest"]:
+    if facts["n"] < facts["fewest"] or facts["sets"]:
         return "fewest"
     if facts["more"] is not None:
         return "more"
@@ -150,6 +152,8 @@ def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
             "fewest": fewest,
             "unit": asdict(entry.unit) if entry.unit else None,
             "together": asdict(entry.together) if entry.together else None,
+            "sets": len(entry.sets.classes) if entry.sets else None,
+            "size": entry.sets.mean_size if entry.sets else 0.0,
             "saved": (entry.unit.steps_saved if entry.unit else None) or 0.0,
             "column": entry.unit.column if entry.unit else "",
         },

@@ -92,6 +92,15 @@ class DecideUnit(Part, frozen=True, kw_only=True):
     fields: list[UnitField]
 
 
+class DecideSets(Part, frozen=True, kw_only=True):
+    """Sets of classes: how large they are on average, and how many have each size from 1 on."""
+
+    classes: list[str]
+    mean_size: float
+    sizes: list[int]
+    median_mass: float
+
+
 class DecideTogether(Part, frozen=True, kw_only=True):
     """Rows that hang together: their clusters, and how many labels they are worth.
 
@@ -132,6 +141,7 @@ class DecideEntry(Part, frozen=True, kw_only=True):
     grading: dict[str, Any] | UnsetType = UNSET
     unit: DecideUnit | UnsetType = UNSET
     together: DecideTogether | UnsetType = UNSET
+    sets: DecideSets | UnsetType = UNSET
 
 
 class CascadeModel(Part, frozen=True, kw_only=True):

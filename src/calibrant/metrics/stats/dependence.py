@@ -178,6 +178,11 @@ class CellResiduals(Struct, frozen=True, dict=True):
         v, third = self.variance, self.third
         return np.stack([v, v**2, v**3, third, third**2], axis=1)
 
+    @cached_property
+    def _row_moments(self) -> Floats:
+        """The same of each row, shape (5, n)."""
+        return np.ascontiguousarray(self._moments[self.cell].T)
+
     def without(self, codes: Indices) -> CellResiduals:
         """Return the residuals without the mean of their group."""
         means = np.bincount(codes, self.residual) / np.maximum(np.bincount(codes), 1)
@@ -195,9 +200,7 @@ class CellResiduals(Struct, frozen=True, dict=True):
             rows = rows.reshape(count, cells)
             moments, tied = (rows @ self._moments).T, (rows * (rows - 1)) @ tie
         else:
-            columns = self._moments.T
-            sums = [np.bincount(codes, x[self.cell], count) for x in columns]
-            moments = np.asarray(sums, np.float64)
+            moments = np.stack([np.bincount(codes, x, count) for x in self._row_moments])
             tied = _tied_pairs(key, tie, count)
         residual = np.bincount(codes, self.residual, count).astype(np.float64)
         square = np.bincount(codes, self.square, count).astype(np.float64)

@@ -77,10 +77,14 @@ def _same_key(key: npt.NDArray[np.int64]) -> tuple[Indices, Indices]:
 
 def _joined(left: Indices, right: Indices, count: int) -> Indices:
     """Return the components of a graph with edges between two lists of texts."""
-    # Loaded here: few tables hold texts.
-    from scipy import sparse
-    from scipy.sparse import csgraph
-
-    edges = np.ones(left.size, np.int8), (left, right)
-    graph = sparse.coo_matrix(edges, (count, count))
-    return np.asarray(csgraph.connected_components(graph, directed=False)[1], np.intp)
+    # Each text takes the least number that its neighbours have, until none changes: loading a
+    # library of graphs takes longer than most tables.
+    least = np.arange(count)
+    while True:
+        low = np.minimum(least[left], least[right])
+        before = least.copy()
+        np.minimum.at(least, left, low)
+        np.minimum.at(least, right, low)
+        least = least[least]
+        if np.array_equal(least, before):
+            return np.unique(least, return_inverse=True)[1].astype(np.intp)

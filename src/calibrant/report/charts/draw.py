@@ -33,9 +33,15 @@ def chart_file(chart: Chart) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A chart that shows itself in a notebook."""
+    """A chart that shows itself in a notebook; `names`: the charts that a result has."""
 
     chart: Chart
+    names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        others = ", ".join(name for name in self.names if name != self.chart.name)
+        more = f"; others: {others}" if others else ""
+        return f"<{self.chart.name}: {self.chart.title}{more}>"
 
     @property
     def svg(self) -> str:

@@ -35,7 +35,12 @@ def blocks(document: DecideFields) -> Iterator[Block]:
         step = max(1, len(entry.curve) // _SHOWN)
         columns = {"threshold": "threshold", **answered, **wrong}
         title = f"{entry_name(entry)}: error by threshold"
-        yield table_of(entry.curve[step - 1 :: step], columns, title)
+        if entry.curve:
+            yield table_of(entry.curve[step - 1 :: step], columns, title)
+        if entry.sets:
+            sizes = list(enumerate(entry.sets.sizes, start=1))
+            held: Columns = {"classes in the set": lambda e: e[0], "answers": lambda e: e[1]}
+            yield table_of(sizes, held, "How large the sets are", main=True)
         if entry.unit and entry.unit.fields:
             fields: Columns = {
                 "field": "field",

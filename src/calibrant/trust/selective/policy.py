@@ -15,6 +15,7 @@ from calibrant.data.features import level_text, require
 from calibrant.data.mend.learned_score import LearnedScore
 from calibrant.trust.policy import Decision, Policy, as_rows
 from calibrant.trust.policy_file import CONFIDENCE, Row, Said, Step, stated_confidence
+from calibrant.trust.prediction_sets import ClassSets
 from calibrant.trust.traffic_shift import GuardCheck, Profile, level_texts
 from calibrant.trust.units import DROP, STOP, UnitScore
 
@@ -38,7 +39,7 @@ class RawScore:
         return {"kind": self.kind}
 
 
-Score = RawScore | LearnedScore | UnitScore
+Score = RawScore | LearnedScore | UnitScore | ClassSets
 
 
 def score_from_dict(data: Mapping[str, Any]) -> Score:
@@ -49,6 +50,8 @@ def score_from_dict(data: Mapping[str, Any]) -> Score:
         return LearnedScore.from_dict(data)
     if data["kind"] == UnitScore.kind:
         return UnitScore(data["how"])
+    if data["kind"] == ClassSets.kind:
+        return ClassSets(data["classes"])
     raise InputError(f"unknown kind of score {data['kind']!r} in the policy")
 
 
@@ -145,6 +148,13 @@ class SelectivePolicy(Policy):
             value is not None and value == value and self._unit_score(DROP, [value]) > cut
             for value in confidences
         ]
+
+    def holds(self, probabilities: Sequence[float]) -> list[str]:
+        """Return the set of classes that these probabilities stand for, most likely first."""
+        if not isinstance(self.score, ClassSets):
+            call = Call("decide", "TABLE", probs="p_", correct="COL", sets=True)
+            raise InputError("this policy knows no sets", hint=Hint("make one: {0}", call))
+        return self.score.holds(probabilities, self.threshold)
 
     def _unit_score(self, how: str, confidences: Sequence[float]) -> float:
         if not isinstance(self.score, UnitScore) or self.score.how != how:
