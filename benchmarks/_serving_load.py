@@ -118,8 +118,12 @@ class Program:
 def _program(folder, *command):
     said = folder / f"stderr-{time.monotonic_ns()}"
     with said.open("wb") as errors:
-        process = subprocess.Popen([sys.executable, "-m", *command], stderr=errors, stdout=subprocess.DEVNULL,
-                                   env={**os.environ, "CALIBRANT_TOKEN": TOKEN})  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            stderr=errors,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "CALIBRANT_TOKEN": TOKEN},
+        )
     try:
         found = None
         while found is None and process.poll() is None:

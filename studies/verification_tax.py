@@ -198,7 +198,8 @@ def subjects(page: StudyPage) -> None:
         f"Llama-4-Maverick is far below chance ({CHANCE:.0%}, p < 0.001), in {len(none)} it is "
         f"never right ({', '.join(none[:3])}), which a parser can do and a model hardly. Without "
         f"it in those subjects {kept} verifiable pairs are left, and {rest} between the two other "
-        "models. Its answers on MMLU are not among the data here, so their share that was read is not known."
+        "models. Its answers on MMLU are not among the data here, so their share that was "
+        "read is not known."
     )
 
 

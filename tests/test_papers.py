@@ -137,7 +137,11 @@ STORIES = {
         # What the paper is about, on recorded draws.
         r"accuracy rises by 8\.1 points and\s+consistency_conf\s+falls by 9\.5 points",
     ),
-    "ACE": (r"better calibrated than Qwen3-4B,\s+on its own answers", r"turned round by DA", r"DA and IA agree"),
+    "ACE": (
+        r"better calibrated than Qwen3-4B,\s+on its own answers",
+        r"turned round by DA",
+        r"DA and IA agree",
+    ),
     "Grouping loss and cascades": (
         r"as published",
         r"grouping: no recalibration",

@@ -130,4 +130,6 @@ def test_sem2_can_answer_for_the_mode_of_the_pool_as_the_authors_code_grades_it(
     # More than the 0.012 that the paper finds between Sem1-ECE and Sem2-ECE on SimpleQA.
     assert other["sem2"]["value"] - one["sem2"]["value"] == pytest.approx(0.022, abs=0.003)
     assert pool["settings"]["label"] == "pool"
-    assert "graded by the mode of all draws" in " ".join(render_text(pool.to_dict(), full=True).split())
+    assert "graded by the mode of all draws" in " ".join(
+        render_text(pool.to_dict(), full=True).split()
+    )

@@ -238,7 +238,8 @@ def test_a_limit_below_a_tenth_of_a_percent_is_said_as_it_was_asked():
     table = {"confidence": said, "correct": (rng.random(1500) < said) * 1}
     (claim,) = calibrant.decide(table, max_error=0.0001)["claims"]
     assert claim["text"] == (
-        "No threshold keeps wrong answers at 0.01 % or below with certainty. Even without an error that "
+        "No threshold keeps wrong answers at 0.01 % or below with certainty. Even without "
+        "an error that "
         "takes 23,025 labels; there are 1,500."
     )
 

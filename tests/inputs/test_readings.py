@@ -11,11 +11,11 @@ import time
 import numpy as np
 import polars as pl
 import pytest
-from support import call
 
 import calibrant as cal
 from calibrant.core.errors import InputError, QuestionError
 from calibrant.data import load_scores
+from support import call
 
 N = 400
 

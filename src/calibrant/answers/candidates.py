@@ -55,13 +55,15 @@ def candidate_scores(
     method = purpose
     if purpose == "p_true":
         # Where the endpoint shows probabilities one verdict is enough; otherwise votes count.
-        shown = pool["first_token_top_logprobs"].is_not_null().any()
-        method = "p_true_prob" if shown else "p_true_consistency"
+        visible = pool["first_token_top_logprobs"].is_not_null().any()
+        method = "p_true_prob" if visible else "p_true_consistency"
     places = pool.select("question_id", "about").unique(maintain_order=True).with_row_index("place")
     places = places.with_columns(candidate_id="candidate-" + pl.col("place").cast(pl.String))
     verdicts = pool.join(places, on=["question_id", "about"], maintain_order="left")
-    asked = verdicts.with_columns(purpose=pl.lit(purpose), question_id="candidate_id")
-    asked = asked.with_columns(draw=pl.int_range(pl.len()).over("question_id", "model"))
+    question_rows = verdicts.with_columns(purpose=pl.lit(purpose), question_id="candidate_id")
+    question_rows = question_rows.with_columns(
+        draw=pl.int_range(pl.len()).over("question_id", "model")
+    )
     greedy = verdicts.unique(["candidate_id", "model"], maintain_order=True).with_columns(
         purpose=pl.lit("greedy"),
         question_id="candidate_id",
@@ -69,7 +71,7 @@ def candidate_scores(
         text="about",
         temperature=pl.lit(0.0),
     )
-    crossed = pl.concat([asked, greedy]).drop("candidate_id", "place")
+    crossed = pl.concat([question_rows, greedy]).drop("candidate_id", "place")
     texts = places.join(questions, on="question_id", maintain_order="left")
     texts = texts.drop("question_id", "place", "about").rename({"candidate_id": "question_id"})
     marked, semantics = annotate(crossed, texts, options=options)
@@ -120,16 +122,16 @@ def consistency_candidates(draws: pl.DataFrame, scores: pl.DataFrame) -> pl.Data
     >>> consistency_candidates(drawn, named)["confidence"].to_list()
     [1.0, 0.0, 0.5, 0.5]
     """
-    wanted = scores.filter((pl.col("method") == _CONSISTENCY) & pl.col("answer").is_not_null())
-    if wanted["model"].n_unique() < 2:
+    target = scores.filter((pl.col("method") == _CONSISTENCY) & pl.col("answer").is_not_null())
+    if target["model"].n_unique() < 2:
         return None
     sampled = draws.filter(pl.col("purpose") == "answer").select("question_id", "model", "answer")
     by_question = sampled.partition_by("question_id", as_dict=True, maintain_order=True)
     rows = [
         row
-        for question, named in wanted.group_by("question_id", maintain_order=True)
+        for question, names in target.group_by("question_id", maintain_order=True)
         if question in by_question
-        for row in _shares(named, by_question[question])
+        for row in _shares(names, by_question[question])
     ]
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row") if rows else None
 
@@ -154,5 +156,5 @@ def _authors(draws: pl.DataFrame) -> pl.DataFrame:
 
 def _with_key(frame: pl.DataFrame) -> pl.DataFrame:
     """Add what the pool tells answers apart by."""
-    same = [plain_answer(answer) for answer in frame["answer"]]
-    return frame.with_columns(same=pl.Series(same, dtype=pl.String))
+    equal = [plain_answer(answer) for answer in frame["answer"]]
+    return frame.with_columns(same=pl.Series(equal, dtype=pl.String))

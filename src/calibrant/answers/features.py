@@ -81,12 +81,12 @@ def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str | No
                 on_invalid="missing",
             ),
         )
-    lost = frame.filter(bad).with_columns(rule=pl.lit(FEATURE_MISSING))
+    losses = frame.filter(bad).with_columns(rule=pl.lit(FEATURE_MISSING))
     return replace(
         scores,
         frame=frame.filter(~bad),
-        dropped={**scores.dropped, FEATURE_MISSING: lost.height},
-        rejected=pl.concat([scores.rejected, lost], how="diagonal_relaxed"),
+        dropped={**scores.dropped, FEATURE_MISSING: losses.height},
+        rejected=pl.concat([scores.rejected, losses], how="diagonal_relaxed"),
     )
 
 
@@ -96,14 +96,14 @@ def beside_methods(scores: Scores, methods: Sequence[str]) -> Scores:
     require_known(methods, frame["method"].unique().sort().to_list(), "there is no method {}")
     rows = frame.filter(pl.col("method") == methods[0])
     for name in methods[1:]:
-        other = frame.filter(pl.col("method") == name)
-        other = other.select(*keys, pl.col("confidence").alias(name))
-        if other.select(keys).is_duplicated().any():
+        peer = frame.filter(pl.col("method") == name)
+        peer = peer.select(*keys, pl.col("confidence").alias(name))
+        if peer.select(keys).is_duplicated().any():
             rule = f"{name} has several confidences for one question"
             raise InputError(
                 rule, source=scores.source, hint="keep one row per question and method"
             )
-        rows = rows.join(other, on=keys, how="left", maintain_order="left")
+        rows = rows.join(peer, on=keys, how="left", maintain_order="left")
     return replace(scores, frame=rows)
 
 
@@ -119,7 +119,7 @@ def embed_texts(texts: pl.Series) -> tuple[Floats, str]:
     distinct = texts.unique(maintain_order=True)
     embedder = open_embedder()
     vectors = np.asarray(embedder.embed(distinct.to_list()), dtype=np.float64)
-    place = {text: at for at, text in enumerate(distinct.to_list())}
+    place = {text: position for position, text in enumerate(distinct.to_list())}
     return vectors[[place[text] for text in texts.to_list()]], embedder.name
 
 
@@ -150,7 +150,7 @@ def embedded(
     points = (vectors - centre) @ axes[:dimensions].T
     names = [f"{column}_{number + 1}" for number in range(dimensions)]
     joined = frame.with_columns(
-        *(pl.Series(new, points[:, at]) for at, new in enumerate(names)),
+        *(pl.Series(new, points[:, place]) for place, new in enumerate(names)),
         pl.Series(vector_column(column), vectors.astype(np.float32)),
     )
     about = {

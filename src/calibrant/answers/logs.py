@@ -74,12 +74,12 @@ class ForeignTables:
         """Return the scores of methods that speak once per question, for paired comparison."""
         key = ["question_id", "model", "method"]
         repeated = self.scores.filter(pl.struct(key).is_duplicated())["method"].unique()
-        kept = self.scores.filter(~pl.col("method").is_in(repeated.implode()))
-        if not kept.height:
+        mask = self.scores.filter(~pl.col("method").is_in(repeated.implode()))
+        if not mask.height:
             rule = "every confidence in the log belongs to one of several draws of a question"
             hint = "compare logs with one epoch, or audit each of them"
             raise InputError(rule, source=self.logs[0].source, hint=hint)
-        return kept
+        return mask
 
 
 def foreign_tables(
@@ -105,8 +105,8 @@ def foreign_tables(
         f"{', '.join(names)} are no probabilities and are left out: import the log, and "
         "recalibrate them"
     )
-    kept = tables.scores.filter(~pl.col("method").is_in(names))
-    return replace(tables, scores=kept, notes=(*tables.notes, note))
+    mask = tables.scores.filter(~pl.col("method").is_in(names))
+    return replace(tables, scores=mask, notes=(*tables.notes, note))
 
 
 def tables_of(logs: Sequence[ForeignLog]) -> ForeignTables:
@@ -120,13 +120,13 @@ def tables_of(logs: Sequence[ForeignLog]) -> ForeignTables:
     questions = pl.concat(
         [_named(log.questions.with_columns(task="domain"), several).drop("task") for log in logs]
     ).unique("question_id", keep="first", maintain_order=True)
-    stated = pl.concat([_named(log.scores, several) for log in logs], how="diagonal_relaxed")
+    confidence = pl.concat([_named(log.scores, several) for log in logs], how="diagonal_relaxed")
     with error_source(", ".join(log.source for log in logs)):
         _refuse_repeated(draws)
-        _refuse_percentages(stated, [method for log in logs for method in log.ranking])
+        _refuse_percentages(confidence, [method for log in logs for method in log.ranking])
     notes = [note for log in logs for note in log.notes]
     semantics = _semantics(draws, questions, notes)
-    parts = [stated, _from_repeats(draws, semantics, questions, notes)]
+    parts = [confidence, _from_repeats(draws, semantics, questions, notes)]
     scores = pl.concat([part for part in parts if part is not None], how="diagonal_relaxed")
     distinct = tuple(dict.fromkeys(notes))
     return ForeignTables(tuple(logs), questions, draws, semantics, scores, distinct)
@@ -171,11 +171,11 @@ def _semantics(draws: pl.DataFrame, questions: pl.DataFrame, notes: list[str]) -
     partial = pl.col("correct").is_not_null() & grade.is_null()
     reason = pl.when(partial).then(pl.lit("a partial grade")).otherwise("reason").alias("reason")
     frame = draws.select(*_KEY, "grader", reason, grade.alias("grade"), meaning)
-    same = [*_UNIT, "meaning"]
-    notes += divided_note(frame, "grade", same)
-    frame = frame.with_columns(majority_grade("grade", same).alias("correct"))
-    taken = pl.col("correct").is_not_null() & pl.col("grade").ne_missing(pl.col("correct"))
-    same_answer = pl.when(taken).then(pl.lit("graded as the same answer"))
+    equal = [*_UNIT, "meaning"]
+    notes += divided_note(frame, "grade", equal)
+    frame = frame.with_columns(majority_grade("grade", equal).alias("correct"))
+    selection = pl.col("correct").is_not_null() & pl.col("grade").ne_missing(pl.col("correct"))
+    same_answer = pl.when(selection).then(pl.lit("graded as the same answer"))
     frame = frame.with_columns(same_answer.otherwise("reason").alias("reason"), class_id="meaning")
     return frame.select(*_KEY, "class_id", "correct", "reason", "grader")
 
@@ -218,11 +218,11 @@ def _from_repeats(
     # Loaded here: an audit of a table asks this module whether it is a log, and no more.
     from calibrant.answers.confidence import score_table
 
-    kept = semantics.join(repeated.select(_KEY), on=_KEY, how="semi", maintain_order="left")
+    rows = semantics.join(repeated.select(_KEY), on=_KEY, how="semi", maintain_order="left")
     table = repeated.select(*_KEY, pl.col("text").fill_null(""), "answer")
-    scored = score_table(table, kept, questions, methods=_FROM_REPEATS).scores
+    scored = score_table(table, rows, questions, methods=_FROM_REPEATS).scores
     ungraded = scored.filter((pl.col("method") == "consistency") & pl.col("correct").is_null())
-    if ungraded.height and _partly_graded(kept):
+    if ungraded.height and _partly_graded(rows):
         scored = scored.filter(pl.col("method") != "consistency")
         notes.append(
             f"consistency is left out: the most frequent answer of {ungraded.height} questions "

@@ -155,8 +155,8 @@ def serve(
     on_start
         Called with address and token; by default they are printed.
     """
-    given = os.environ.get(token_env)
-    token = given or secrets.token_urlsafe(24)
+    value = os.environ.get(token_env)
+    token = value or secrets.token_urlsafe(24)
     front = open_front(
         policy, endpoints=_pairs(endpoint, "endpoint"), keys=_pairs(key_env, "key_env"),
         price=price or {}, per_token=per_token, ledger=ledger, token=token, defer=defer,
@@ -169,8 +169,8 @@ def serve(
         if on_start is not None:
             on_start(address, token)
             return
-        shown = f"token in {token_env}" if given else f"token {token}"
-        sys.stderr.write(f"Serving {policy} at {address} ({shown})\n")
+        text = f"token in {token_env}" if value else f"token {token}"
+        sys.stderr.write(f"Serving {policy} at {address} ({text})\n")
         sys.stderr.flush()
 
     with OwnLoop() as loop:
@@ -207,17 +207,17 @@ def open_front(
 ) -> Front:  # fmt: skip
     """Return the front of a saved policy, checked; the other options are those of `open_engine`."""
     endpoints, keys = dict(how.pop("endpoints")), dict(how.pop("keys"))
-    fallback, other = None, None if defer == "status" or defer.startswith("text:") else defer
-    if other is not None and other not in endpoints:
+    fallback, peer = None, None if defer == "status" or defer.startswith("text:") else defer
+    if peer is not None and peer not in endpoints:
         raise InputError(
             Hint("{defer} is status, text:.., or the name of an endpoint, got {0}", repr(defer)),
-            hint=Hint("give {endpoint}", endpoint=f"{other}=http://127.0.0.1:8002/v1"),
+            hint=Hint("give {endpoint}", endpoint=f"{peer}=http://127.0.0.1:8002/v1"),
         )
-    address, variable = endpoints.pop(other, ""), keys.pop(other, None)
+    address, variable = endpoints.pop(peer, ""), keys.pop(peer, None)
     engine = open_engine(policy, endpoints=endpoints, keys=keys, **how)
-    if other is not None:
+    if peer is not None:
         wait = how.get("patience_s", PATIENCE_S)
-        fallback = PassedOn(other, address, variable, engine.ledger, patience_s=wait)
+        fallback = PassedOn(peer, address, variable, engine.ledger, patience_s=wait)
     engine.defer_shifted = on_shift == "defer"
     return Front(
         engine, token, defer, fallback, log_requests, _watch(engine, policy, watch),
@@ -266,32 +266,34 @@ def open_engine(
     missing = [name for name in models if name not in endpoints]
     method = _check_live(recipe, measured_by, missing, str(policy))
     # Map and policy come from the same labels, so they know model and method by the same names.
-    named = fitted_on.get("method")
-    mends = {} if mend is None else {n: load_mend(mend, model=n, method=named) for n in models}
+    names = fitted_on.get("method")
+    mends = {} if mend is None else {n: load_mend(mend, model=n, method=names) for n in models}
     if recipe["not_live"] is None:
         rule = f"the policy does not say how {{}} is asked, but {', '.join(recipe['models'])}"
         require_known(models, recipe["models"], rule, source=str(policy))
         check_places(recipe, models, endpoints, keys, confirm, source=str(policy))
-    kept, how = Ledger(ledger), _How(reuse=reuse, patience_s=patience_s)
+    selection, how = Ledger(ledger), _How(reuse=reuse, patience_s=patience_s)
     try:
         measures: dict[str, Measure] = {
-            name: AsInStudy(recipe, name, endpoints.get(name), keys.get(name), kept,
+            name: AsInStudy(recipe, name, endpoints.get(name), keys.get(name), selection,
                             source=str(policy), **how)
             if recipe["not_live"] is None
-            else PassedOn(name, endpoints[name], keys.get(name), kept, method=method, **how)
+            else PassedOn(name, endpoints[name], keys.get(name), selection, method=method, **how)
             for name in models
         }  # fmt: skip
     except BaseException:
-        kept.close()
+        selection.close()
         raise
     about = getattr(loaded, "embedding", None)
     describe = None if about is None else QuestionEmbedding(about, open_embedder()).described
     # Rows are kept under the name that the policy's labels have: `monitor` finds them again.
-    labelled_as = named or "confidence"
-    served = Served(policy_id(policy), method, _promise(loaded.promise), labelled_as,
+    labelled_as = names or "confidence"
+    answers_served = Served(policy_id(policy), method, _promise(loaded.promise), labelled_as,
                     loaded.ends_when, loaded.expires)  # fmt: skip
     rows = Path(ledger).with_suffix(".jsonl")
-    engine = Engine(loaded.route, measures, kept, rows, served, price, per_token, describe, mends)
+    engine = Engine(
+        loaded.route, measures, selection, rows, answers_served, price, per_token, describe, mends
+    )
     engine.clock = clock or engine.clock
     return engine
 

@@ -112,8 +112,8 @@ class Trusted:
     async def ascore(self, messages: Messages, answer: str, **known: Any) -> TrustedAnswer:
         """Score an answer inside an event loop; see `score`."""
         await self._engine.open()
-        asked = asked_of({"messages": _turns(messages), "calibrant": known})
-        reply = await self._engine.score(asked, answer)
+        request = asked_of({"messages": _turns(messages), "calibrant": known})
+        reply = await self._engine.score(request, answer)
         return replace(_answer(reply), text=answer, promise="none for an answer at hand")
 
     async def complete(self, body: Mapping[str, object]) -> dict[str, object]:
@@ -221,10 +221,10 @@ def trusted(
 
 def _answer(reply: Reply) -> TrustedAnswer:
     why = reply.why if reply.degraded is None else reply.degraded
-    same = ("probability", "interval", "decision", "promise", "model", "cost")
+    equal = ("probability", "interval", "decision", "promise", "model", "cost")
     # What is left to somebody else is not given, here as over HTTP.
     text = None if reply.decision == "defer" else reply.answer
-    return TrustedAnswer(text, why=why, **{name: getattr(reply, name) for name in same})
+    return TrustedAnswer(text, why=why, **{name: getattr(reply, name) for name in equal})
 
 
 class _Chat:
@@ -271,7 +271,7 @@ class _Fields(dict[str, object]):
         except KeyError:
             raise AttributeError(name) from None
         if isinstance(value, list):
-            return [_Fields(one) if isinstance(one, dict) else one for one in value]
+            return [_Fields(item) if isinstance(item, dict) else item for item in value]
         return _Fields(value) if isinstance(value, dict) else value
 
 

@@ -28,17 +28,18 @@ def _charts(document: MultiAnswerFields) -> Iterator[Chart | None]:
     models = dict.fromkeys(entry["model"] for entry in document.results)
     for number, model in enumerate(models, 1):
         entries = [entry for entry in document.results if entry["model"] == model]
-        shown = sorted(entries, key=_rank)[:_METHODS]
+        visible = sorted(entries, key=_rank)[:_METHODS]
         caption = (
             "With more right answers accuracy (grey, dashed; that of the answers of "
-            f"{shown[0]['method']}) should rise; a confidence that falls takes variety for doubt. "
+            f"{visible[0]['method']}) should rise; a confidence that falls takes variety "
+            "for doubt. "
             "Upright lines: intervals."
         )
         if len(entries) > _METHODS:
             caption += f" The {_METHODS} methods with the largest AUROC of {len(entries)}."
         title = f"{model}: accuracy and confidence by number of right answers"
-        yield _by_k(f"by-k-{number}", title, caption, shown)
-        yield _by_mix(model, shown, number)
+        yield _by_k(f"by-k-{number}", title, caption, visible)
+        yield _by_mix(model, visible, number)
         yield _coverage(model, document, number)
         yield _by_tau(model, document, number)
         yield _masses(model, document, number)
@@ -75,8 +76,8 @@ def _by_k(name: str, title: str, caption: str, entries: Entries) -> Chart | None
         ("right", "plain", [(i, p["accuracy"]) for i, p in enumerate(entries[0]["by_k"])])
     ]
     for tone, entry in zip(TONES, entries, strict=False):
-        said = [(ks.index(p["k"]), p["confidence"]) for p in entry["by_k"] if p["k"] in ks]
-        curves.append((str(entry["method"]), tone, said))
+        confidence = [(ks.index(p["k"]), p["confidence"]) for p in entry["by_k"] if p["k"] in ks]
+        curves.append((str(entry["method"]), tone, confidence))
     words = "right answers that a question has (k)"
     return _curves(name, title, caption, (words, [str(k) for k in ks]), "share", percent, curves)
 

@@ -132,20 +132,20 @@ def bench_evaluate(
     with error_source(source_name(data)):
         scores = _scores(study.read("scores") if study else data, questions, _rows(table, study))
     with error_source(source_name(data if study else draws)):
-        drawn = _draw_table(study, draws)
+        sample = _draw_table(study, draws)
     scoring = {"about": about, "variant": variant, "tau": tau, "similarity": similarity}
-    frame, unscored = _rescored(scores.frame, drawn, scoring)
-    lost = method_losses(frame, scores.rejected if unscored is None else unscored)
+    frame, unscored = _rescored(scores.frame, sample, scoring)
+    missing = method_losses(frame, scores.rejected if unscored is None else unscored)
     if reference is not None:
         rule = "{reference} is a method of the table, got {0}"
         _require_methods([reference], sorted(set(frame["method"])), rule)
-    coverage = _coverage(drawn, coverage_mass, coverage_threshold) if drawn is not None else None
+    coverage = _coverage(sample, coverage_mass, coverage_threshold) if sample is not None else None
     document = evaluate_multi_answer(
         frame,
         mixes=mixes,
         reference=reference or _REFERENCE,
         ranking_methods=ranking_methods(),
-        incomplete=[(loss.model, loss.method) for loss in lost if not loss.compared],
+        incomplete=[(loss.model, loss.method) for loss in missing if not loss.compared],
         coverage=coverage,
         draws=resamples,
         items=items,
@@ -154,21 +154,21 @@ def bench_evaluate(
     )
     settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune),
                 "margin": margin, "scoring": scoring, **table_settings(table)}  # fmt: skip
-    given = [data, *(one for one in (questions, draws) if one is not None)]
+    values = [data, *(item for item in (questions, draws) if item is not None)]
     settings["graded"] = study is None and is_graded(frame["correct"].cast(pl.Float64).to_numpy())
-    document = {**document_head("multi_answer", given, seed=seed, settings=settings), **document}
+    document = {**document_head("multi_answer", values, seed=seed, settings=settings), **document}
     document["reading"] = scores.reading.to_dict()
     document["dropped"] = dict(scores.dropped)
-    document["losses"] = [structs.asdict(loss) for loss in lost]
-    out = sum(loss.left_out for loss in lost)
+    document["losses"] = [structs.asdict(loss) for loss in missing]
+    out = sum(loss.left_out for loss in missing)
     rows = {"rows_read": frame.height + out, "rows": frame.height}
-    document["data"] = {**rows, "warnings": loss_warnings(lost)}
+    document["data"] = {**rows, "warnings": loss_warnings(missing)}
     document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
-    document |= {"tuning": [], "masses": [] if drawn is None else mass_histogram(drawn)}
-    if drawn is not None and tune:
-        asked = frame.select("question_id", "k", "domain").unique()
+    document |= {"tuning": [], "masses": [] if sample is None else mass_histogram(sample)}
+    if sample is not None and tune:
+        question_rows = frame.select("question_id", "k", "domain").unique()
         document["tuning"] = tune_aggregation(
-            drawn, asked, methods=tune, grid=tau_grid or None, level=level, seed=seed
+            sample, question_rows, methods=tune, grid=tau_grid or None, level=level, seed=seed
         )
     document["claims"] = [c.to_dict() for c in evaluation_claims(typed(plain(document)), margin)]
     return MultiAnswerResult(document)
@@ -282,23 +282,25 @@ def _rescored(
 
     Without a choice the scores stay as they are; the rows that lack something were left out.
     """
-    chosen = {name: value for name, value in scoring.items() if value is not None}
-    if not chosen:
+    choice = {name: value for name, value in scoring.items() if value is not None}
+    if not choice:
         return frame, None
     if table is None:
-        rule = "{" + next(iter(chosen)) + "} is about how draws are scored, and there are none"
+        rule = "{" + next(iter(choice)) + "} is about how draws are scored, and there are none"
         raise InputError(Hint(rule), hint=Hint("give a study folder, or draws with {draws}"))
     names = [name for name in frame["method"].unique(maintain_order=True) if name in METHODS]
     columns = [c for c in _QUESTION_COLUMNS if c in frame.columns]
-    scored = score_table(table, methods=names, **chosen).scores
+    scored = score_table(table, methods=names, **choice).scores
     # One variant for all: the settings name it, the methods keep their names.
     scored = scored.with_columns(pl.col("method").str.strip_suffix(PAPER))
-    asked = scored.join(frame.select(columns).unique(), on="question_id", maintain_order="left")
+    question_rows = scored.join(
+        frame.select(columns).unique(), on="question_id", maintain_order="left"
+    )
     unscored = pl.col("confidence").is_null() | pl.col("correct").is_null()
     reason = pl.when(pl.col("confidence").is_null()).then(pl.lit("confidence_missing"))
     reason_or_grade = reason.otherwise(pl.lit("correct_missing"))
-    left_out = asked.filter(unscored).with_columns(reason_or_grade.alias("rule"))
-    return asked.filter(~unscored), left_out
+    left_out = question_rows.filter(unscored).with_columns(reason_or_grade.alias("rule"))
+    return question_rows.filter(~unscored), left_out
 
 
 def _coverage(table: DrawTable, mass: str, threshold: float) -> pl.DataFrame:

@@ -60,11 +60,11 @@ def evaluation_claims(document: MultiAnswerFields, margin: float) -> list[Claim]
     margin
         Differences below it do not matter.
     """
-    named = len({entry["model"] for entry in document.results}) > 1
+    several = len({entry["model"] for entry in document.results}) > 1
     return [
-        *_best(document, named=named),
-        *_misled(document.results, margin, named=named),
-        *_against(document, margin, named=named),
+        *_best(document, named=several),
+        *_misled(document.results, margin, named=several),
+        *_against(document, margin, named=several),
     ]
 
 
@@ -92,14 +92,16 @@ def _more(n: int, value: float, error: float, alpha: float, margin: float | None
     The smaller of two numbers: those that show a difference as large as it looks, and, where a
     margin is given, those that show it to be within the margin.
     """
-    needed = []
+    requirement = []
     if value != 0:
-        needed.append((float(special.ndtri(1 - alpha / 2)) + _POWER) * error / abs(value))
+        requirement.append((float(special.ndtri(1 - alpha / 2)) + _POWER) * error / abs(value))
     if margin is not None and abs(value) < margin:
-        needed.append((float(special.ndtri(1 - alpha)) + _POWER) * error / (margin - abs(value)))
-    if not needed or error == 0:
+        requirement.append(
+            (float(special.ndtri(1 - alpha)) + _POWER) * error / (margin - abs(value))
+        )
+    if not requirement or error == 0:
         return None
-    return max(n * (min(needed) ** 2 - 1), 10.0)
+    return max(n * (min(requirement) ** 2 - 1), 10.0)
 
 
 def _interval(value: float, error: float, freedom: float) -> dict[str, float]:

@@ -56,8 +56,8 @@ def method_losses(kept: pl.DataFrame, left_out: pl.DataFrame) -> list[MethodLoss
 
 
 def _counts(rows: pl.DataFrame, columns: list[str]) -> dict[tuple[str, ...], int]:
-    counted = rows.group_by(columns, maintain_order=True).len()
-    return {tuple(map(str, row[:-1])): int(row[-1]) for row in counted.iter_rows()}
+    counts = rows.group_by(columns, maintain_order=True).len()
+    return {tuple(map(str, row[:-1])): int(row[-1]) for row in counts.iter_rows()}
 
 
 def loss_warnings(losses: Sequence[MethodLoss]) -> list[dict[str, str]]:

@@ -206,10 +206,10 @@ def bench_check(
     """
     facts = raw_facts(_read(triples), source=_source(triples)) | own_domains(domain_files)
     head = document_head("bench_check", [questions, *triples, *domain_files])
-    asked = read_questions(questions)
-    document = {**head, **check_questions(asked, facts), "spot_check": None}
+    question_list = read_questions(questions)
+    document = {**head, **check_questions(question_list, facts), "spot_check": None}
     if spot_check is not None:
-        write_spot_check(asked, spot_check, number=spot_questions, seed=seed)
+        write_spot_check(question_list, spot_check, number=spot_questions, seed=seed)
     if ticks:
         people = judged(*(read_ticks(path) for path in ticks[:2]))
         document |= {"spot_check": people, "ok": document["ok"] and not people["found_wrong"]}

@@ -83,7 +83,7 @@ def fewer_questions(results: Entries) -> str:
     short = [(domain, part) for domain, part in parts if part["short_by"]]
     if not short:
         return ""
-    asked = sum(part["questions"] + part["short_by"] for _, part in parts)
+    request = sum(part["questions"] + part["short_by"] for _, part in parts)
     missing = sum(part["short_by"] for _, part in short)
     places = [
         f"{domain} has {part['questions']:,} of {part['questions'] + part['short_by']:,} with "
@@ -92,9 +92,8 @@ def fewer_questions(results: Entries) -> str:
     ]
     more = len(short) - len(places)
     places += [f"and so in {more:,} more places"] if more else []
-    return (
-        f"It is {count(missing, 'question')} short of the {asked:,} asked for: {'; '.join(places)}."
-    )
+    lacking = count(missing, "question")
+    return f"It is {lacking} short of the {request:,} asked for: {'; '.join(places)}."
 
 
 def most_wrong(wrong: int, n: int) -> float:

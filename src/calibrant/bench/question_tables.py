@@ -114,9 +114,9 @@ def _second_look(document: BenchCheckFields) -> list[Block]:
         columns = {"question": "text", "what speaks against it": "detail"}
         parts.append(table_of(second["findings"][:_SHOWN], columns, labels=2))
     if spot and spot.get("agreement"):
-        both = spot["agreement"]
-        kappa = number_cell(both["kappa"], digits=2, missing="undefined: nobody varies")
-        row = (number_cell(both["questions"]), share_cell(both["equal"]), kappa)
+        pair = spot["agreement"]
+        kappa = number_cell(pair["kappa"], digits=2, missing="undefined: nobody varies")
+        row = (number_cell(pair["questions"]), share_cell(pair["equal"]), kappa)
         parts.append(Table(("judged by two people", "equal verdicts", "kappa"), (row,), labels=0))
     return parts
 
@@ -139,10 +139,10 @@ def _domains(document: BenchCheckFields) -> Table:
 
 
 def _findings(findings: Entry) -> Table:
-    shown = findings["listed"][:_SHOWN]
-    more = findings["number"] - len(shown)
+    visible = findings["listed"][:_SHOWN]
+    more = findings["number"] - len(visible)
     return table_of(
-        shown,
+        visible,
         {"question": "text", "what is wrong": lambda e: e["detail"] or e["problem"]},
         "Findings",
         note=f"and {more:,} more; up to 200 are in the JSON" if more > 0 else "",

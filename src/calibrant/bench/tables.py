@@ -73,8 +73,8 @@ def _mixes(model: str, entries: Sequence[Entry], document: MultiAnswerFields) ->
             part = entry["mixes"][place]
             tests = [test for test in entry["significance"] if test["mix"] == part["mix"]]
             p_values = [test["p_adjusted"] for test in tests if test["p_adjusted"] is not None]
-            shown = any(p <= rule["alpha"] for p in p_values)
-            return estimate_cell(part["auroc"], digits=2, mark="*" if shown else "")
+            visible = any(p <= rule["alpha"] for p in p_values)
+            return estimate_cell(part["auroc"], digits=2, mark="*" if visible else "")
 
         return cell
 

@@ -110,9 +110,9 @@ class VerbCommand(click.Command):
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return what a call needs, and that there are options."""
         required = [p for p in self.verb.parameters.values() if p.is_required]
-        needed = [f"--{p.word} {p.option.metavar}" for p in required if not p.option.argument]
+        requirement = [f"--{p.word} {p.option.metavar}" for p in required if not p.option.argument]
         arguments = [part for part in super().collect_usage_pieces(ctx) if part != "[OPTIONS]"]
-        return [*arguments, *needed, "[options]"]
+        return [*arguments, *requirement, "[options]"]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options that a first call needs, or all by group, and the example."""
@@ -147,11 +147,11 @@ class VerbCommand(click.Command):
         arguments = [p.name for p in self.verb.parameters.values() if p.option.argument]
         words = [word.replace("-", "_") for word in re.findall(r"--([\w-]+)", self.verb.example)]
         typed = {p.word.replace("-", "_"): p.name for p in self.verb.parameters.values()}
-        wanted = [*required, *(typed.get(word, word) for word in words), *_FRONT, *names]
-        options = [name for name in dict.fromkeys(wanted) if name in names]
+        target_names = [*required, *(typed.get(word, word) for word in words), *_FRONT, *names]
+        options = [name for name in dict.fromkeys(target_names) if name in names]
         options = [name for name in options if name not in (*arguments, "help", _ALL)]
-        chosen = {*arguments, *options[:_MOST]}
-        return [name for name in names if name in chosen]
+        choice = {*arguments, *options[:_MOST]}
+        return [name for name in names if name in choice]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words apart; an option whose value was forgotten does not take the next one."""
@@ -169,8 +169,8 @@ class VerbCommand(click.Command):
         try:
             self._run_verb(texts)
         except QuestionError as question:
-            if (chosen := chosen_reading(question)) is not None:
-                self._run(**{**texts, **chosen})
+            if (choice := chosen_reading(question)) is not None:
+                self._run(**{**texts, **choice})
                 return
             question.command = self._command(texts, question.readings[0].options)
             question.for_shell()
@@ -189,23 +189,25 @@ class VerbCommand(click.Command):
         return shlex.join(words)
 
     def _run_verb(self, texts: Mapping[str, Any]) -> None:
-        given = _given(self.verb.parameters, texts)
+        values = _given(self.verb.parameters, texts)
         outputs = _given(self.outputs, texts)
         for name, value in outputs.items():
             # Only JSON may go to standard output, where the tables go otherwise.
             if (name, value) != ("json", "-"):
                 self.outputs[name].taken(value)
         self.verb.keep_inputs(
-            given, [v for n, v in outputs.items() if self.outputs[n].option.place]
+            values, [v for n, v in outputs.items() if self.outputs[n].option.place]
         )
-        wanted = [check for check in self.verb.checks if texts.get(check.flag.replace("-", "_"), 1)]
+        targets = [
+            check for check in self.verb.checks if texts.get(check.flag.replace("-", "_"), 1)
+        ]
         conditions = outputs.get("fail_if")
         if conditions:
             from calibrant.findings.claims.checks import failed_checks, parse_check
 
             # Refused before any work begins, where one cannot be read.
             checks = [parse_check(text) for text in conditions]
-        result = self._called(given, quiet=bool(outputs.pop("quiet", given.get("dry_run"))))
+        result = self._called(values, quiet=bool(outputs.pop("quiet", values.get("dry_run"))))
         # Loaded after the verb has begun to read: it takes a while.
         from calibrant.cli.emit import emit
 
@@ -215,7 +217,7 @@ class VerbCommand(click.Command):
             failures = failed_checks(result, checks, allow_undecided=allowed)
             if failures:
                 raise ClaimFailed("the check fails:\n  " + "\n  ".join(failures))
-        for check in wanted:
+        for check in targets:
             failure = check.failure(result)
             if failure is not None:
                 failed = ClaimFailed(failure)
@@ -240,10 +242,10 @@ def _kept(words: str, given: Mapping[str, Any], supplied: Mapping[str, Any]) -> 
     counts = [getattr(item, "arrived", None) for item in supplied.values()]
     arrived = next((count for count in counts if count is not None), None)
     first = next(iter(given.values()), "")
-    kept = "stopped before anything was sent"
+    selection = "stopped before anything was sent"
     if arrived is not None:
-        kept = f"stopped; the {arrived:,} answers that had arrived are kept in the ledger"
-    return f"{kept}\n  -> `calibrant {words} {first}` goes on"
+        selection = f"stopped; the {arrived:,} answers that had arrived are kept in the ledger"
+    return f"{selection}\n  -> `calibrant {words} {first}` goes on"
 
 
 # -- from a declaration to what is typed -------------------------------------------------------
@@ -268,21 +270,21 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
     option = parameter.option
     if option.argument:
         most = -1 if option.kind == "several" else 1
-        shown = option.metavar or parameter.name.upper()
+        display = option.metavar or parameter.name.upper()
         return click.Argument(
-            [parameter.name], nargs=most, required=parameter.is_required, metavar=shown
+            [parameter.name], nargs=most, required=parameter.is_required, metavar=display
         )
     flag = f"--{parameter.word}"
     if parameter.type is bool:
         two = f"{flag}/--no-{flag[2:]}" if parameter.default is True else flag
         return click.Option([two, parameter.name], is_flag=True, default=None, help=option.help)
-    shown = parameter.shown_default
+    display = parameter.shown_default
     return click.Option(
         [flag, parameter.name],
         metavar=option.metavar or "TEXT",
         multiple=option.kind == "several",
         required=parameter.is_required,
-        help=option.help + (f" [default: {shown}]" if shown else ""),
+        help=option.help + (f" [default: {display}]" if display else ""),
     )
 
 

@@ -20,8 +20,8 @@ def chosen_reading(question: QuestionError) -> dict[str, str] | None:
     if not (sys.stdin.isatty() and sys.stderr.isatty() and len(question.readings) > 1):
         return None
     question.for_shell()
-    shown = str(question).partition("\n  -> ")[0]
-    click.echo(f"calibrant: {shown}", err=True)
+    text = str(question).partition("\n  -> ")[0]
+    click.echo(f"calibrant: {text}", err=True)
     keys = [str(number) for number in range(1, len(question.readings) + 1)]
     click.echo(f"Which is meant? Press {', '.join(keys)}, or q to stop: ", nl=False, err=True)
     while True:
@@ -29,8 +29,8 @@ def chosen_reading(question: QuestionError) -> dict[str, str] | None:
         if key in keys:
             click.echo(key, err=True)
             reading = question.readings[int(key) - 1]
-            ways = " ".join(f"--{name} {value}" for name, value in reading.options.items())
-            click.echo(printable(f"Read with {ways}"), err=True)
+            modes = " ".join(f"--{name} {value}" for name, value in reading.options.items())
+            click.echo(printable(f"Read with {modes}"), err=True)
             return dict(reading.options)
         if key in ("q", "Q", "\x03", "\x04", "\x1b"):
             click.echo("q", err=True)

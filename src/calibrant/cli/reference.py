@@ -56,8 +56,8 @@ _ENDS = {
 def reference_files() -> dict[str, str]:
     """Return the pages and schemas by file name."""
     verbs = {words: declaration(verb_function(words)) for words in VERBS}
-    counted = Counter(row for verb in verbs.values() for row in chain(*_rows(verb).values()))
-    shared = {row for row, n in counted.items() if n >= _SHARED and row.startswith("| `--")}
+    counts = Counter(row for verb in verbs.values() for row in chain(*_rows(verb).values()))
+    shared = {row for row, n in counts.items() if n >= _SHARED and row.startswith("| `--")}
     pages: dict[str, list[str]] = {}
     files: dict[str, str] = {}
     for words, verb in verbs.items():
@@ -77,8 +77,8 @@ def stored_verbs() -> str:
     lines = []
     for words in VERBS:
         verb = declaration(verb_function(words))
-        named = [p for p in verb.parameters.values() if not p.option.argument]
-        options = {p.name: (p.word, _takes(p), _json_default(p.default)) for p in named}
+        names = [p for p in verb.parameters.values() if not p.option.argument]
+        options = {p.name: (p.word, _takes(p), _json_default(p.default)) for p in names}
         options |= {name: (name, "output", None) for name in verb.outputs if name in _WRITTEN}
         lines.append(f"{orjson.dumps(words).decode()}: {orjson.dumps(options).decode()}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -143,9 +143,9 @@ def _row(parameter: Parameter) -> str:
     option = parameter.option
     name = option.metavar if option.argument else f"--{parameter.word} {option.metavar}".strip()
     default = parameter.shown_default
-    shown = "required" if parameter.is_required else default and f"`{default}`"
+    display = "required" if parameter.is_required else default and f"`{default}`"
     meaning = option.help.replace("|", "\\|")
-    return _ROW.format(f"`{name.replace('|', '&#124;')}`", shown, meaning)
+    return _ROW.format(f"`{name.replace('|', '&#124;')}`", display, meaning)
 
 
 def options_schema(verb: Verb, words: str) -> dict[str, Any]:
@@ -168,13 +168,13 @@ def options_schema(verb: Verb, words: str) -> dict[str, Any]:
     >>> options_schema(declaration(count), "count")["properties"]["bins"]
     {'description': 'Bins.', 'type': 'integer', 'minimum': 1, 'maximum': 9, 'default': 5}
     """
-    given = {name: p for name, p in verb.parameters.items() if not p.option.argument}
+    values = {name: p for name, p in verb.parameters.items() if not p.option.argument}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Options of calibrant {words}",
         "type": "object",
-        "properties": {name: _property(parameter) for name, parameter in given.items()},
-        "required": [name for name, parameter in given.items() if parameter.is_required],
+        "properties": {name: _property(parameter) for name, parameter in values.items()},
+        "required": [name for name, parameter in values.items() if parameter.is_required],
         "additionalProperties": False,
     }
 

@@ -57,17 +57,17 @@ class AlignedSums:
         the confidences are moved linearly.
         """
         kind = self.kind[places]
-        number, said = np.moveaxis(of_kind(self.sums.mass, kind), 1, 0)
+        number, confidence = np.moveaxis(of_kind(self.sums.mass, kind), 1, 0)
         weights = self.goals[places, :2] / of_kind(self.total, kind)[:, None]
         moved = self.sums.at_shifts(self.served, places, kind)
         # In place: the memory of a few partners stays near the processor.
         moved[:, 1] *= self.goals[places, 2, None, None]
-        at = moved[:, 0]
-        at += moved[:, 1]
-        at[:, 1] -= number[:, 1]
-        at *= weights[:, :, None]
-        residuals = at[:, 0] + at[:, 1]
-        still = np.multiply(said, weights[:, :, None], out=at)
+        place = moved[:, 0]
+        place += moved[:, 1]
+        place[:, 1] -= number[:, 1]
+        place *= weights[:, :, None]
+        residuals = place[:, 0] + place[:, 1]
+        still = np.multiply(confidence, weights[:, :, None], out=place)
         share = np.multiply(number, weights[:, :, None], out=moved[:, 1])
         unmoved = still[:, 0]
         unmoved += still[:, 1]
@@ -92,7 +92,7 @@ class AlignedSums:
 
     def shared(self, partners: Indices) -> tuple[Floats, Floats]:
         """Return the same on questions where both have the same outcome; NaN without any."""
-        same = self.sums.same[partners]
-        total = same[:, 0] + same[:, 1]
+        equal = self.sums.same[partners]
+        total = equal[:, 0] + equal[:, 1]
         # (c - 1)^2 = c^2 - 2 c + 1 on right answers.
-        return (same[:, 4] + same[:, 1] - 2 * same[:, 3]) / total, same[:, 5:] / total[:, None]
+        return (equal[:, 4] + equal[:, 1] - 2 * equal[:, 3]) / total, equal[:, 5:] / total[:, None]

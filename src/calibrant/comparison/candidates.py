@@ -65,14 +65,14 @@ def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> Candidat
     models, questions = block.models, block.questions.tolist()
     confidence = np.full((len(models), len(models), len(questions)), np.nan)
     answers = np.repeat(np.arange(len(models))[:, None], len(questions), axis=1)
-    wanted = {"judge": models, "author": models, "question_id": questions}
-    texts = [name for name in (*wanted, "answer") if name in candidates.columns]
+    targets = {"judge": models, "author": models, "question_id": questions}
+    texts = [name for name in (*targets, "answer") if name in candidates.columns]
     table = candidates.with_columns(pl.col(texts).cast(pl.Categorical))
-    lookups = {name: _lookup(table[name], values) for name, values in wanted.items()}
+    lookups = {name: _lookup(table[name], values) for name, values in targets.items()}
     # From the end to the start: of several scores for one place the first stays.
     for start in reversed(range(0, table.height, _SLICE)):
         part = table.slice(start, _SLICE)
-        judge, author, question = (_places(part[name], lookups[name]) for name in wanted)
+        judge, author, question = (_places(part[name], lookups[name]) for name in targets)
         scores = part["confidence"].to_numpy()
         usable = (judge >= 0) & (author >= 0) & (question >= 0) & ~np.isnan(scores)
         rows = np.flatnonzero(usable)[::-1]
@@ -88,8 +88,8 @@ def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> Candidat
 
 def complete_questions(pool: CandidateTable, members: Sequence[int]) -> Indices:
     """Return the questions where each of these models scored the answer of each of them."""
-    chosen = np.asarray(members)
-    judges = pool.confidence[chosen[:, None], chosen[None]]
+    choice = np.asarray(members)
+    judges = pool.confidence[choice[:, None], choice[None]]
     return np.flatnonzero(~np.isnan(judges).any(axis=(0, 1)))
 
 
@@ -103,22 +103,22 @@ def candidate_views(
     rows = complete_questions(pool, members)
     if not rows.size:
         return None
-    chosen = np.asarray(members)[:, None]
-    identity, grade = pool.identity[chosen, rows], pool.correct[chosen, rows]
-    said = pool.confidence[judge][chosen, rows]
+    choice = np.asarray(members)[:, None]
+    identity, grade = pool.identity[choice, rows], pool.correct[choice, rows]
+    confidence = pool.confidence[judge][choice, rows]
     weight = 1.0 / (identity[:, None] == identity[None]).sum(axis=1)
-    cell = cell_index(said.ravel())
+    cell = cell_index(confidence.ravel())
     per_cell = np.bincount(cell, weight.ravel(), CELLS).astype(np.float64)
-    mass = mass_bins(per_cell)[cell].reshape(said.shape)
-    width = np.searchsorted(width_edges(bins)[1:-1], said, side="right")
+    mass = mass_bins(per_cell)[cell].reshape(confidence.shape)
+    width = np.searchsorted(width_edges(bins)[1:-1], confidence, side="right")
     table = np.zeros((bins + 2 * MASS_BINS + 2, rows.size))
     column = np.arange(rows.size)
     for author in range(len(members)):
-        w, residual = weight[author], weight[author] * (said[author] - grade[author])
+        w, residual = weight[author], weight[author] * (confidence[author] - grade[author])
         table[width[author], column] += residual
         table[bins + mass[author], column] += residual
         table[bins + MASS_BINS + mass[author], column] += w
-        table[-2] += residual * (said[author] - grade[author])
+        table[-2] += residual * (confidence[author] - grade[author])
         table[-1] += w
     sums = Resamples(resamples.counts[rows]).totals(table)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -150,13 +150,13 @@ def self_preference(
             with np.errstate(divide="ignore", invalid="ignore"):
                 halves.append((sums[0] / sums[1], int((number > 0).sum())))
         means = [mean for mean, size in halves if size]
-        both = np.mean(means, axis=0) if means else np.full(resamples.counts.shape[1], np.nan)
+        pair = np.mean(means, axis=0) if means else np.full(resamples.counts.shape[1], np.nan)
         right, wrong = (interval(mean, size, level=level) for mean, size in halves)
         size = halves[0][1] + halves[1][1]
         rows.append(
             {
                 "judge": name,
-                "bias": interval(both, size, level=level),
+                "bias": interval(pair, size, level=level),
                 "on_right": right,
                 "on_wrong": wrong,
                 "judges": len(models),
@@ -169,15 +169,17 @@ def _preferences(pool: CandidateTable, judge: int, grade: float) -> tuple[Floats
     """Return, per question, the summed preference over comparable answers and their number."""
     authors, size = pool.correct.shape
     total, number = np.zeros((2, size))
-    for author in [one for one in range(authors) if one != judge]:
+    for author in [item for item in range(authors) if item != judge]:
         alike = (pool.correct[judge] == grade) & (pool.correct[author] == grade)
         alike &= pool.identity[judge] != pool.identity[author]
         gaps = pool.confidence[:, judge] - pool.confidence[:, author]
         # Third judges have no stake in either answer; of two models the other author is all.
-        third = [one for one in range(authors) if one not in (judge, author)] or [author]
-        asked = ~np.isnan(gaps[third])
-        others = np.where(asked, gaps[third], 0.0).sum(axis=0) / np.maximum(asked.sum(axis=0), 1)
-        usable = alike & asked.any(axis=0) & ~np.isnan(gaps[judge])
+        third = [item for item in range(authors) if item not in (judge, author)] or [author]
+        request = ~np.isnan(gaps[third])
+        others = np.where(request, gaps[third], 0.0).sum(axis=0) / np.maximum(
+            request.sum(axis=0), 1
+        )
+        usable = alike & request.any(axis=0) & ~np.isnan(gaps[judge])
         total += np.where(usable, gaps[judge] - others, 0.0)
         number += usable
     return total, number

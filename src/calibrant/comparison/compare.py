@@ -78,22 +78,22 @@ class ComparedModels:
     def take_model(self, number: int, footings: SharedViews) -> None:
         """Add what is seen of a model by itself; models come in their order."""
         name, level = self.models[number], self.options["level"]
-        judged = self._judged(number, range(len(self.models)))
-        self.results.append(result_entry(number, name, footings, self.survey, judged, level))
+        verdicts = self._judged(number, range(len(self.models)))
+        self.results.append(result_entry(number, name, footings, self.survey, verdicts, level))
         self.league.append(league_row(number, name, footings, self.survey, level))
 
     def take(self, pairs: Sequence[PairViews]) -> None:
         """Add some pairs."""
         survey = self.survey
         evidence = pair_evidences(pairs, survey, margin=self.options["margin"])
-        for pair, shown, gaps in zip(pairs, evidence, described_gaps(pairs), strict=True):
+        for pair, display, gaps in zip(pairs, evidence, described_gaps(pairs), strict=True):
             few = pair.first.n < LEAST_QUESTIONS
             # No interval and no test: the values stay, and the sentence says why there is no more.
-            shown = shown.without_tests() if few else shown
-            both = pair.a, pair.b
-            judged = self._judged(pair.a, both), self._judged(pair.b, both)
-            entry = pair_entry(pair, self.models, shown, gaps, judged, survey, self.options)
-            self.pairs[both] = untested_entry(entry) if few else entry, shown
+            display = display.without_tests() if few else display
+            sides = pair.a, pair.b
+            verdicts = self._judged(pair.a, sides), self._judged(pair.b, sides)
+            entry = pair_entry(pair, self.models, display, gaps, verdicts, survey, self.options)
+            self.pairs[sides] = untested_entry(entry) if few else entry, display
 
     def _judged(self, judge: int, members: Sequence[int]) -> CandidateViews | None:
         if self.pool is None:
@@ -103,7 +103,7 @@ class ComparedModels:
 
     def document(self) -> dict[str, Any]:
         """Return the entries of the comparison; pairs in the order of the models."""
-        ordered = [self.pairs[both] for both in sorted(self.pairs)]
+        ordered = [self.pairs[sides] for sides in sorted(self.pairs)]
         pairs = [pair for pair, _ in ordered]
         models, survey, pool, level = self.models, self.survey, self.pool, self.options["level"]
         counts = {"questions": survey.questions, "questions_shared_by_all": survey.complete}
@@ -114,7 +114,7 @@ class ComparedModels:
             "results": self.results,
             "league": {**counts, "rows": self.league},
             "pairs": pairs,
-            "evidence": [shown for _, shown in ordered],
+            "evidence": [visible for _, visible in ordered],
             "summary": summary_of_pairs([pair for pair in pairs if pair["n"] >= LEAST_QUESTIONS]),
             "self_preference": []
             if pool is None
@@ -161,7 +161,9 @@ def compare_parts(
     # others, and the threads of the linear algebra library would fight over cores.
     with threadpool_limits(1):
         surveyed = surveys(read, parts, resamples=options["resamples"], each=each)
-        refused = {at: _refusal(surveyed.get(at), names) for at, names in enumerate(models)}
+        refused = {
+            place: _refusal(surveyed.get(place), names) for place, names in enumerate(models)
+        }
         sound = {number: survey for number, survey in surveyed.items() if refused[number] is None}
         compared = {
             number: ComparedModels(models[number], survey, (pools or {}).get(number), options)
@@ -169,9 +171,9 @@ def compare_parts(
         }
         total = sum(len(models[number]) for number in sound)
         views = pair_views(read, parts, sound, options, each)
-        for done, (number, model, footings, pairs) in enumerate(views, start=1):
+        for finished, (number, model, footings, pairs) in enumerate(views, start=1):
             if watch is not None:
-                watch("models compared", done, total)
+                watch("models compared", finished, total)
             compared[number].take_model(model, footings)
             if pairs:
                 compared[number].take(pairs)
@@ -239,7 +241,7 @@ class TableReader:
     def pool(self, comparison: int, candidates: pl.DataFrame, resamples: int) -> Pool:
         """Return the candidates of a comparison beside its resamples."""
         whole = self.wholes[comparison]
-        (block, *more) = [one for one in self.blocks if one.comparison == comparison]
+        (block, *more) = [item for item in self.blocks if item.comparison == comparison]
         if more:
             raise InputError(
                 f"candidates are compared on up to {BLOCK_QUESTIONS:,} questions, "

@@ -116,21 +116,23 @@ def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> D
     half = margin / 2
     more = (-1 if pair.lead > 0 else 1) if leads and pair.lead else 0
     alike, equal = max(pair.laws_high) < margin, pair.bound < margin
-    by = "laws" if alike else "errors" if equal else None
+    key = "laws" if alike else "errors" if equal else None
     gaps = pair.gaps
     raw, mixed, odds = gaps["raw"].side(), gaps["sda"].side(), _same(pair, (*SHIFTED, *NEAR))
-    ahead = raw if raw == mixed == odds else 0
+    lead = raw if raw == mixed == odds else 0
     # The one that is closer on average may have the larger large errors somewhere.
-    large = any(pair.squares[of] * raw < -REACH and pair.rms[of] * raw < -half for of in SQUARED)
-    if ahead and stands and not large:
-        return Decision("better", ahead, by=by)
-    if more and by:
+    large = any(
+        pair.squares[part] * raw < -REACH and pair.rms[part] * raw < -half for part in SQUARED
+    )
+    if lead and stands and not large:
+        return Decision("better", lead, by=key)
+    if more and key:
         against = any(gaps[name].side() == -more for name in SIX)
-        return Decision("only more accurate" if against else "more accurate, alike", more, by=by)
+        return Decision("only more accurate" if against else "more accurate, alike", more, by=key)
     if equal:
         return Decision("equivalent")
-    if ahead and large:
-        return Decision("depends", ahead, "size of errors")
+    if lead and large:
+        return Decision("depends", lead, "size of errors")
     low, high = _same(pair, SHIFTED), _same(pair, NEAR)
     if pair.clip > half and raw and mixed and low != high and mixed in (low, high):
         return Decision("depends", 0, "near-certain")
@@ -140,7 +142,7 @@ def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> D
     if _footings_differ(pair, margin):
         return Decision("depends", 0, "footing")
     lacking = tuple(name for name in SIX if not gaps[name].side())
-    return Decision("undecided", missing=lacking, alone=bool(ahead))
+    return Decision("undecided", missing=lacking, alone=bool(lead))
 
 
 def _same(pair: PairEvidence, names: Sequence[str]) -> int:
@@ -153,9 +155,9 @@ def _footings_differ(pair: PairEvidence, margin: float) -> bool:
     """Return whether one footing shows what another denies."""
     half = margin / 2
     gaps = [pair.gaps[name] for name in _FOOTINGS]
-    shown = {gap.side(margin) for gap in gaps}
+    display = {gap.side(margin) for gap in gaps}
     return (
         {-1, 1} <= {gap.side(half) for gap in gaps}
-        or (1 in shown and any(gap.high < half for gap in gaps))
-        or (-1 in shown and any(gap.low > -half for gap in gaps))
+        or (1 in display and any(gap.high < half for gap in gaps))
+        or (-1 in display and any(gap.low > -half for gap in gaps))
     )

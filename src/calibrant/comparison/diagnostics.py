@@ -41,13 +41,13 @@ def blind_spots(pair: PairViews, means: Sequence[Gap], level: float) -> dict[str
     shared = {}
     for name, outcome in (("both_right", 1), ("both_wrong", 0)):
         n = round(float(pair.first.halves_n[outcome]))
-        seen: list[Any] = []
+        observed: list[Any] = []
         for place, views in ((0, pair.first), (2, pair.second)):
             mean = means[place + outcome]
             how = "bootstrap-normal"
-            seen.append(normal_interval(mean.value, mean.sd, n, level, how) if n else None)
-            seen.append(views.histogram[2 * outcome + 1].astype(int).tolist())
-        shared[name] = SharedOutcome(n, *seen)
+            observed.append(normal_interval(mean.value, mean.sd, n, level, how) if n else None)
+            observed.append(views.histogram[2 * outcome + 1].astype(int).tolist())
+        shared[name] = SharedOutcome(n, *observed)
     return shared
 
 
@@ -73,9 +73,9 @@ def exchangeability(pair: PairViews, models: Sequence[str]) -> list[Exchangeable
     for model, views in ((pair.a, pair.first), (pair.b, pair.second)):
         for outcome, name in ((1, "right"), (0, "wrong")):
             sizes, distance = views.sharing[outcome]
-            measured = None if math.isnan(distance) else distance
-            p_value = None if measured is None else _distance_p(*sizes, measured)
-            rows.append(Exchangeable(models[model], name, *sizes, measured, p_value))
+            measurements = None if math.isnan(distance) else distance
+            p_value = None if measurements is None else _distance_p(*sizes, measurements)
+            rows.append(Exchangeable(models[model], name, *sizes, measurements, p_value))
     return rows
 
 
@@ -109,7 +109,7 @@ def missing_questions(
     rows, p_values = [], []
     for model, name in enumerate(models):
         n, sums = round(float(survey.moments[model, 0])), survey.absent[model]
-        here, lacking = (float(of[1] / of[0]) if of[0] else None for of in sums)
+        here, lacking = (float(part[1] / part[0]) if part[0] else None for part in sums)
         rows.append(MissingRow(name, n, survey.questions - n, here, lacking))
         p_values.append(_equal_means_p(*(sums * survey.unit_share)))
     for row, p in zip(rows, adjusted(p_values), strict=True):

@@ -69,23 +69,23 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
     >>> round(found.value, 2), found.low
     (0.04, 0.0)
     """
-    seen, drawn = residuals[:, 0], residuals[:, 1:]
-    value = float(np.abs(seen).sum())
-    sound = np.isfinite(drawn).all(axis=0)
-    drawn = drawn if sound.all() else drawn[:, sound]
-    if drawn.shape[1] < 2 or not math.isfinite(value):
+    observed, draws = residuals[:, 0], residuals[:, 1:]
+    value = float(np.abs(observed).sum())
+    sound = np.isfinite(draws).all(axis=0)
+    draws = draws if sound.all() else draws[:, sound]
+    if draws.shape[1] < 2 or not math.isfinite(value):
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
-    noise = drawn - drawn.mean(axis=1, keepdims=True)
+    noise = draws - draws.mean(axis=1, keepdims=True)
     error = noise.std(axis=1, ddof=1)
-    peaked, even = _directions(seen, error, value)
+    peaked, even = _directions(observed, error, value)
     reach = 5 * math.sqrt(float(error @ error))
     # The low end lies below the observed value by noise and bias, the high end above by noise.
     lowest = max(value - reach - float(error.sum()), 0.0)
     down = np.unique(np.append(np.linspace(lowest, value, POINTS), 0.0))
     # No ECE is above 1, so nothing above it is a candidate.
     up = np.linspace(value, max(min(value + reach, 1.0), value), POINTS)[::-1]
-    shown, above = _shown(down, peaked, noise), _shown(up, even, noise)
-    low = first_crossing(down, shown >= value, level)
+    display, above = _shown(down, peaked, noise), _shown(up, even, noise)
+    low = first_crossing(down, display >= value, level)
     high = up[0] - first_crossing(up[0] - up, above <= value, level)
     if (above[-1] <= value).mean() < LUCK:
         # Less error than even the observed amount would mostly show, by luck.
@@ -169,21 +169,21 @@ def gaps_of(replicates: Floats) -> list[Gap]:
     >>> round(found.bias, 3)
     0.048
     """
-    values, drawn = replicates[:, 0], replicates[:, 1:]
-    if drawn.shape[1] < 2:
+    values, draws = replicates[:, 0], replicates[:, 1:]
+    if draws.shape[1] < 2:
         return [Gap(value, math.nan, math.nan) for value in values.tolist()]
     with np.errstate(invalid="ignore"):
-        spread, mean = drawn.std(axis=1, ddof=1), drawn.mean(axis=1)
+        spread, mean = draws.std(axis=1, ddof=1), draws.mean(axis=1)
     gaps = []
-    for row, of in enumerate(zip(values.tolist(), spread.tolist(), mean.tolist(), strict=True)):
-        value, sd, middle = of
+    for row, part in enumerate(zip(values.tolist(), spread.tolist(), mean.tolist(), strict=True)):
+        value, sd, middle = part
         if math.isfinite(sd):
             finite = math.isfinite(value)
             bias = (middle - value) / SEEN_AGAIN
             gaps.append(Gap(value, sd, bias) if finite else Gap(value, math.nan, math.nan))
             continue
-        kept = np.append(True, np.isfinite(drawn[row]))
-        gaps += gaps_of(replicates[row : row + 1, kept])
+        mask = np.append(True, np.isfinite(draws[row]))
+        gaps += gaps_of(replicates[row : row + 1, mask])
     return gaps
 
 
@@ -207,12 +207,12 @@ def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floa
 
 def _shown(sizes: Floats, line: Floats, noise: Floats) -> Floats:
     """Return the ECE that each candidate size along the line would show in every draw."""
-    shown = np.zeros((sizes.size, noise.shape[1]))
+    visible = np.zeros((sizes.size, noise.shape[1]))
     # A bin at a time: tables of all would be asked of the system anew for every model.
-    for share, of in zip(line, noise, strict=True):
-        moved = (sizes * share)[:, None] + of
-        shown += np.abs(moved, out=moved)
-    return shown
+    for share, part in zip(line, noise, strict=True):
+        moved = (sizes * share)[:, None] + part
+        visible += np.abs(moved, out=moved)
+    return visible
 
 
 @dataclass(frozen=True)
@@ -281,19 +281,21 @@ def residuals_of(data: tuple[Floats, Floats], drawn: tuple[Floats, Floats]) -> l
     data, drawn
         Those of the data in double precision; of the data and all resamples.
     """
-    (seen, share), (residuals, shares) = data, drawn
+    (observed, share), (residuals, shares) = data, drawn
     with np.errstate(divide="ignore", invalid="ignore"):
-        squares = joined(_squares(seen, share), _squares(residuals, shares))
+        squares = joined(_squares(observed, share), _squares(residuals, shares))
         squares[~np.isfinite(squares)] = np.nan
-        spread = _variance(residuals[:, :, 1:] - seen, np.isfinite(squares[:, 1:]))
+        spread = _variance(residuals[:, :, 1:] - observed, np.isfinite(squares[:, 1:]))
         ratio = np.where(share[:, :, 0] > 0, spread / share[:, :, 0], 0.0)
     debiased, excess = squares[:, 0] - ratio.sum(axis=1), 4 * np.square(ratio).sum(axis=1)
-    errors = joined(absolute_sums(seen), absolute_sums(residuals))
+    errors = joined(absolute_sums(observed), absolute_sums(residuals))
     # Copies: a view would keep the footings of all partners in memory.
-    some, single = residuals[:, :, : _ENOUGH + 1].astype(np.float32), squares.astype(np.float32)
+    subset, single = residuals[:, :, : _ENOUGH + 1].astype(np.float32), squares.astype(np.float32)
     return [
-        Residuals(*of)
-        for of in zip(seen, some, errors, single, debiased.tolist(), excess.tolist(), strict=True)
+        Residuals(*part)
+        for part in zip(
+            observed, subset, errors, single, debiased.tolist(), excess.tolist(), strict=True
+        )
     ]
 
 

@@ -55,16 +55,16 @@ def result_entry(
     views = {view: _scores(own.paper[view], level) for view in ("raw", "da", "ia")}
     if judge is not None:
         views["ca"] = _scores(judge.scores, level)
-    for view, at in (("os_weakest", own.shifted), ("os_strongest", own.strongest)):
-        assert at is not None
-        views[view] = {"ece": ece_estimate(at.table, n, level=level)}
+    for view, place in (("os_weakest", own.shifted), ("os_strongest", own.strongest)):
+        assert place is not None
+        views[view] = {"ece": ece_estimate(place.table, n, level=level)}
     graded, right = survey.own_accuracy(model)
     of_right = of_said = 1.0
     if survey.clusters:
         of_right = design_effect(own.accuracy, right * (1 - right), n)
         spread = squares / number - (total / number) ** 2
         of_said = design_effect(own.lean + own.accuracy, spread, n)
-    said, design = (survey.stated[model], survey.cells[model]), max(of_right, of_said)
+    confidence, design = (survey.stated[model], survey.cells[model]), max(of_right, of_said)
     return {
         "model": name,
         "n": n,
@@ -75,8 +75,8 @@ def result_entry(
         # What does not depend on the other models' accuracy: direction, separation, parts.
         "companions": {
             "over_confidence": interval(own.lean, n, level=level),
-            "auroc": _area(survey.cells[model], *said, level, design),
-            "auroc_shared": _area(survey.shared[model], *said, level, design),
+            "auroc": _area(survey.cells[model], *confidence, level, design),
+            "auroc_shared": _area(survey.shared[model], *confidence, level, design),
             "corp": corp_parts(survey, model, even=False),
         },
         "target_curve": {
@@ -106,16 +106,16 @@ def _area(cells: Floats, stated: Floats, held_in: Floats, level: float, design: 
     n = round(float(right.sum() + wrong.sum()))
     if not right.sum() or not wrong.sum():
         return Estimate(math.nan, math.nan, math.nan, n, level, interval="none")
-    said = stated[used] / held_in.sum(axis=0)[used]
+    confidence = stated[used] / held_in.sum(axis=0)[used]
     weight = (right + wrong)[used]
-    ranked = Ranked.of(
-        np.tile(said, 2),
-        np.repeat([1.0, 0.0], said.size),
+    ranking = Ranked.of(
+        np.tile(confidence, 2),
+        np.repeat([1.0, 0.0], confidence.size),
         np.concatenate([right[used], wrong[used]]),
         rows=False,
     )
-    area, influence = ranked.measured("auroc")
-    error = math.sqrt(influence.second_moment(ranked) * design) / weight.sum()
+    area, influence = ranking.measured("auroc")
+    error = math.sqrt(influence.second_moment(ranking) * design) / weight.sum()
     outcomes = float(right.sum()) / design, float(wrong.sum()) / design
     low, high, how = area_interval(area, error, *outcomes, level)
     return Estimate(area, low, high, n, level, interval=how)
@@ -131,11 +131,11 @@ def described_gaps(pairs: Sequence[PairViews]) -> list[Described]:
     """
     tables: dict[str, Floats] = {}
     for view in PAPER_VIEWS:
-        both = [(pair.first.paper[view], pair.second.paper[view]) for pair in pairs]
-        tables[view] = np.array([[a.brier - b.brier, a.ece - b.ece] for a, b in both])
+        sides = [(pair.first.paper[view], pair.second.paper[view]) for pair in pairs]
+        tables[view] = np.array([[a.brier - b.brier, a.ece - b.ece] for a, b in sides])
     tables["halves"] = np.array([[*pair.first.halves, *pair.second.halves] for pair in pairs])
-    flat = {name: gaps_of(of.reshape(-1, of.shape[-1])) for name, of in tables.items()}
-    width = {name: of.shape[1] for name, of in tables.items()}
+    flat = {name: gaps_of(part.reshape(-1, part.shape[-1])) for name, part in tables.items()}
+    width = {name: part.shape[1] for name, part in tables.items()}
     return [
         {name: flat[name][n * width[name] : (n + 1) * width[name]] for name in tables}
         for n in range(len(pairs))
@@ -154,25 +154,25 @@ def pair_entry(
     """Return what is known of one pair on the questions that both models have."""
     first, second, level = pair.first, pair.second, options["level"]
     sizes = {view: first.paper[view].n for view in PAPER_VIEWS}
-    apart = {view: described[view] for view in PAPER_VIEWS}
-    judged = {}
+    difference = {view: described[view] for view in PAPER_VIEWS}
+    verdicts = {}
     if judges[0] is not None and judges[1] is not None:
-        one, other = judges[0].scores, judges[1].scores
+        one, latter = judges[0].scores, judges[1].scores
         sizes["ca"] = one.n
-        apart["ca"] = gaps_of(np.stack([one.brier - other.brier, one.ece - other.ece]))
-        judged = {"judges": judges_entry((judges[0], judges[1]), level)}
-    gaps = {view: _gap_entry(both, sizes[view], level) for view, both in apart.items()}
+        difference["ca"] = gaps_of(np.stack([one.brier - latter.brier, one.ece - latter.ece]))
+        verdicts = {"judges": judges_entry((judges[0], judges[1]), level)}
+    gaps = {view: _gap_entry(sides, sizes[view], level) for view, sides in difference.items()}
     # An undefined gap shows nothing either.
     ties = {
-        view: {name: not (of.low > 0 or of.high < 0) for name, of in gap.items()}
+        view: {name: not (part.low > 0 or part.high < 0) for name, part in gap.items()}
         for view, gap in gaps.items()
     }
     values = {view: gap["ece"].value for view, gap in gaps.items()}
     fair = {name: evidence.gaps[key].estimate(first.n) for name, key in footing_names(pair).items()}
     gaps |= {name: {"ece": gap} for name, gap in fair.items() if name != "raw"}
-    turned = {view: (values["raw"], values[view]) for view in apart if view != "raw"}
-    by_brier = {view: (gaps["raw"]["brier"].value, gaps[view]["brier"].value) for view in turned}
-    turned |= {view: (fair["raw"].value, fair[view].value) for view in FAIR}
+    flipped = {view: (values["raw"], values[view]) for view in difference if view != "raw"}
+    by_brier = {view: (gaps["raw"]["brier"].value, gaps[view]["brier"].value) for view in flipped}
+    flipped |= {view: (fair["raw"].value, fair[view].value) for view in FAIR}
     agreed = float(survey.agreed[pair.a, pair.b])
     graded = survey.more_accurate(pair.a, pair.b)[0]
     weighted = min(first.effective, second.effective)
@@ -191,10 +191,10 @@ def pair_entry(
         "ties": ties,
         "p_value": {
             view: _p_value(ece, sizes[view], weighted if view == "da" else sizes[view])
-            for view, (_, ece) in apart.items()
+            for view, (_, ece) in difference.items()
         },
-        "reversal": {view: reverses(*both) for view, both in turned.items()},
-        "reversal_brier": {view: reverses(*both) for view, both in by_brier.items()},
+        "reversal": {view: reverses(*sides) for view, sides in flipped.items()},
+        "reversal_brier": {view: reverses(*sides) for view, sides in by_brier.items()},
         "pattern": reversal_pattern(values),
         "retention": agreed / first.n if first.n else math.nan,
         "target": first.target,
@@ -202,7 +202,7 @@ def pair_entry(
         "evidence": _evidence_entry(pair, evidence, fair, survey),
         "shared": blind_spots(pair, described["halves"], level),
         "exchangeability": exchangeability(pair, models),
-    } | judged
+    } | verdicts
 
 
 def _gap_entry(apart: Sequence[Gap], n: int, level: float) -> dict[str, Estimate]:
@@ -218,11 +218,11 @@ def _evidence_entry(
     pair: PairViews, evidence: PairEvidence, fair: dict[str, Estimate], survey: AnswerCounts
 ) -> dict[str, Any]:
     """Return what the verdict on a pair rests on; `fair` are its gaps by footing."""
-    named = footing_names(pair)
+    names = footing_names(pair)
     return {
         "level": VERDICT_LEVEL,
         "footings": {
-            name: {"gap": gap, "p_gap": evidence.gaps[named[name]].p_value}
+            name: {"gap": gap, "p_gap": evidence.gaps[names[name]].p_value}
             for name, gap in fair.items()
         },
         "equivalence_bound": evidence.bound,

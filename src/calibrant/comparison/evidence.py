@@ -124,12 +124,12 @@ def pair_evidences(
     result = []
     for number, pair in enumerate(pairs):
         by_name = dict(zip(_GAPS, gaps[number * len(_GAPS) :], strict=False))
-        both = {name: views(pair.first, pair.second) for name, views in _SQUARED.items()}
+        sides = {name: views(pair.first, pair.second) for name, views in _SQUARED.items()}
         result.append(
             PairEvidence(
                 by_name,
                 dict(zip(_SQUARED, squares[number], strict=True)),
-                {name: a.rms - b.rms for name, (a, b) in both.items()},
+                {name: a.rms - b.rms for name, (a, b) in sides.items()},
                 _bound(pair, by_name, replicates[number], margin),
                 laws[number],
                 clips[number],
@@ -142,11 +142,11 @@ def pair_evidences(
 
 def _gaps(pairs: Sequence[PairViews]) -> Floats:
     """Return the gaps of every pair on every footing: (pairs, footings, 1 + resamples)."""
-    both = [pair.first for pair in pairs], [pair.second for pair in pairs]
-    a, b = (np.stack([of.raw.error for of in views]) for views in both)
-    shifted_a, shifted_b = (np.stack([of.shifted.error for of in views]) for views in both)
-    near_a, near_b = (np.stack([of.near_error for of in views]) for views in both)
-    mixed_a, mixed_b = (np.stack([of.mixed for of in views]) for views in both)
+    sides = [pair.first for pair in pairs], [pair.second for pair in pairs]
+    a, b = (np.stack([part.raw.error for part in views]) for views in sides)
+    shifted_a, shifted_b = (np.stack([part.shifted.error for part in views]) for views in sides)
+    near_a, near_b = (np.stack([part.near_error for part in views]) for views in sides)
+    mixed_a, mixed_b = (np.stack([part.mixed for part in views]) for views in sides)
     os_a, os_b = a - shifted_b, shifted_a - b
     sda = (a - mixed_b + mixed_a - b) / 2
     gaps = [a - b, os_a, os_b, a - near_b, near_a - b, sda, (os_a + os_b) / 2]
@@ -156,10 +156,10 @@ def _gaps(pairs: Sequence[PairViews]) -> Floats:
 def _unstated(survey: AnswerCounts, a: int, b: int) -> tuple[float, float]:
     """Return the share of wrong and right answers without confidence, where these could matter."""
     total = np.zeros(2)
-    for one, other in ((a, b), (b, a)):
-        share, related = survey.missing(one, other)
+    for first, peer in ((a, b), (b, a)):
+        share, related = survey.missing(first, peer)
         if related or share > FEW_MISSING:
-            total += survey.unstated(one, other)
+            total += survey.unstated(first, peer)
     return float(total[0]), float(total[1])
 
 
@@ -184,14 +184,14 @@ def _z(first: Residuals, second: Residuals, spread: float) -> float:
 
 def _squares(pairs: Sequence[PairViews]) -> list[list[float]]:
     """Return the z-scores of the gaps of squared errors on the three footings, by pair."""
-    both = [[views(pair.first, pair.second) for views in _SQUARED.values()] for pair in pairs]
-    gaps = np.array([[a.squares[1:] - b.squares[1:] for a, b in of] for of in both])
+    sides = [[views(pair.first, pair.second) for views in _SQUARED.values()] for pair in pairs]
+    gaps = np.array([[a.squares[1:] - b.squares[1:] for a, b in part] for part in sides])
     if gaps.shape[-1] < 2 or not np.isfinite(gaps).all():
-        return [[squared_gap_z(a, b) for a, b in of] for of in both]
+        return [[squared_gap_z(a, b) for a, b in part] for part in sides]
     spread = gaps.var(axis=-1, ddof=1).tolist()
     return [
-        [_z(a, b, sd) for (a, b), sd in zip(of, sds, strict=True)]
-        for of, sds in zip(both, spread, strict=True)
+        [_z(a, b, sd) for (a, b), sd in zip(part, sds, strict=True)]
+        for part, sds in zip(sides, spread, strict=True)
     ]
 
 
@@ -208,16 +208,16 @@ def _bound(pair: PairViews, gaps: dict[str, Gap], replicates: Floats, margin: fl
     if not worst < margin:
         return worst
     worst = _ends(first.raw.range_90, second.raw.range_90)
-    for name, own, other, by in (
+    for name, own, peer, key in (
         ("os_a", first.raw, second.shifted, second.near),
         ("os_b", second.raw, first.shifted, first.near),
     ):
         if worst < margin:
-            worst = max(worst, _ends(own.range_90, other.range_90))
+            worst = max(worst, _ends(own.range_90, peer.range_90))
         place = _GAPS.index(name)
         # The near ones stand two places behind.
         if worst < margin and np.nanmax(np.abs(replicates[place] - replicates[place + 2])) >= 1e-3:
-            worst = max(worst, _ends(own.range_90, other.moved_range(by)))
+            worst = max(worst, _ends(own.range_90, peer.moved_range(key)))
     return worst
 
 
@@ -228,8 +228,8 @@ def _ends(one: tuple[float, float], other: tuple[float, float]) -> float:
 def _laws(pairs: Sequence[PairViews]) -> list[tuple[float, float]]:
     """Return how far the laws of confidence lie apart at most, given wrong and given right."""
     laws = (pair.first.law - pair.second.law for pair in pairs)
-    apart = np.array([np.abs(gaps).sum(axis=1, dtype=np.float64) for gaps in laws])
-    ends = _ends_of(apart[..., 1:], 0.95, math.inf)
+    distance = np.array([np.abs(gaps).sum(axis=1, dtype=np.float64) for gaps in laws])
+    ends = _ends_of(distance[..., 1:], 0.95, math.inf)
     return [(wrong, right) for wrong, right in ends.tolist()]
 
 
@@ -244,9 +244,9 @@ def _ends_of(drawn: Floats, share: float, missing: float) -> Floats:
 
 def _clips(replicates: Floats) -> list[float]:
     """Return how much a near-certain statement matters at least, where it matters most."""
-    apart = np.abs(replicates[:, 1:3] - replicates[:, 3:5])
-    if not np.nanmax(apart, initial=0.0):
-        return [0.0] * len(apart)
-    most = np.argmax(apart[:, :, 0], axis=1)
-    ends: list[float] = _ends_of(apart[np.arange(len(apart)), most, 1:], 0.05, 0.0).tolist()
+    distance = np.abs(replicates[:, 1:3] - replicates[:, 3:5])
+    if not np.nanmax(distance, initial=0.0):
+        return [0.0] * len(distance)
+    most = np.argmax(distance[:, :, 0], axis=1)
+    ends: list[float] = _ends_of(distance[np.arange(len(distance)), most, 1:], 0.05, 0.0).tolist()
     return ends

@@ -53,11 +53,11 @@ def decide_document(
     for family in families.values():
         _decide(family, margin)
         _paper_views([pair for pair, _ in family], level)
-    named = len({part["keys"]["method"] for part in parts}) > 1
+    several = len({part["keys"]["method"] for part in parts}) > 1
     for part in parts:
         part["pairs"].sort(key=_importance)
         part["told"] = [plain({**part["keys"], **pair}) for pair in part["pairs"]]
-        part["sentences"] = [pair_claim(row, margin=margin, named=named) for row in part["told"]]
+        part["sentences"] = [pair_claim(row, margin=margin, named=several) for row in part["told"]]
         for pair, row, claim in zip(part["pairs"], part["told"], part["sentences"], strict=True):
             pair["text"] = row["text"] = claim.text
         part["league"] |= place_models(part["league"].pop("rows"), part["pairs"])
@@ -118,15 +118,17 @@ def _verdict(pair: Mapping[str, Any], evidence: PairEvidence, decision: Decision
 def _paper_views(pairs: Sequence[dict[str, Any]], level: float) -> None:
     """Say, for each view of the literature alone, which model it prefers beyond chance."""
     alpha = round(1 - level, 12)
-    judged = [pair["judges"] for pair in pairs if "judges" in pair]
-    for judges, p in zip(judged, adjusted([of["p_value"] for of in judged]), strict=True):
+    verdicts = [pair["judges"] for pair in pairs if "judges" in pair]
+    for judges, p in zip(verdicts, adjusted([part["p_value"] for part in verdicts]), strict=True):
         judges["p_adjusted"] = p
         judges["shown"] = bool(judges["side"]) and p <= 1 - level
     for pair in pairs:
         pair["p_adjusted"] = dict.fromkeys(pair["p_value"])
     for view in dict.fromkeys(view for pair in pairs for view in pair["p_value"]):
-        seen = [pair for pair in pairs if view in pair["p_value"]]
-        for pair, p in zip(seen, adjusted([pair["p_value"][view] for pair in seen]), strict=True):
+        observed = [pair for pair in pairs if view in pair["p_value"]]
+        for pair, p in zip(
+            observed, adjusted([pair["p_value"][view] for pair in observed]), strict=True
+        ):
             pair["p_adjusted"][view] = p
     for pair in pairs:
         pair["better"] = {view: _preferred(pair, view, alpha) for view in pair["p_value"]}

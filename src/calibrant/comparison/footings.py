@@ -113,37 +113,37 @@ def all_footings(
     sums: ModelSums, survey: AnswerCounts, model: int, *, target: str | float
 ) -> list[SharedViews]:
     """Return the footings of a model with every partner; partners with the same questions share."""
-    every = np.arange(len(survey.moments))
-    accuracies = survey.accuracy(model, every)
-    chosen = common_accuracy(np.stack([accuracies, survey.accuracy(every, model)]), target)
-    chosen[model] = common_accuracy(survey.accuracy(every, every), target)
-    goals = _Goals(sums, survey, model, accuracies, chosen)
+    total = np.arange(len(survey.moments))
+    accuracies = survey.accuracy(model, total)
+    choice = common_accuracy(np.stack([accuracies, survey.accuracy(total, model)]), target)
+    choice[model] = common_accuracy(survey.accuracy(total, total), target)
+    goals = _Goals(sums, survey, model, accuracies, choice)
     raw, law = goals.raw(), goals.law(survey.law_steps())
     outcomes = sums.data.mass[sums.kind, 0, :, :, 0].sum(axis=2)
-    both = joined(sums.data.same[:, :2], sums.drawn.same[:, :2])
+    pair = joined(sums.data.same[:, :2], sums.drawn.same[:, :2])
     with np.errstate(divide="ignore", invalid="ignore"):
-        halves = joined(sums.data.same[:, 2:4], sums.drawn.same[:, 2:4]) / both
+        halves = joined(sums.data.same[:, 2:4], sums.drawn.same[:, 2:4]) / pair
     sharing = sharing_distances(sums.ranks)
     footings: list[SharedViews] = []
-    for start in range(0, every.size, _PARTNERS):
-        partners = every[start : start + _PARTNERS]
-        seen = zip(partners, *goals.moved(partners), goals.papers(partners), strict=True)
-        for partner, shift, by, near_error, mixed, paper in seen:
+    for start in range(0, total.size, _PARTNERS):
+        partners = total[start : start + _PARTNERS]
+        observed = zip(partners, *goals.moved(partners), goals.papers(partners), strict=True)
+        for partner, shift, key, near_error, mixed, paper in observed:
             footings.append(
                 SharedViews(
                     int(survey.both[model, partner, 0]),
                     accuracies[partner],
                     raw[sums.kind[partner]],
                     shift,
-                    by,
+                    key,
                     near_error,
                     mixed,
                     law,
                     paper,
-                    both[partner, :, 0],
+                    pair[partner, :, 0],
                     halves[partner],
-                    float(chosen[partner, 0]),
-                    effective_size(outcomes[partner], float(chosen[partner, 0])),
+                    float(choice[partner, 0]),
+                    effective_size(outcomes[partner], float(choice[partner, 0])),
                     sharing[partner],
                     sums.histogram[partner],
                 )
@@ -159,13 +159,15 @@ def _alone(footings: SharedViews, goals: _Goals, survey: AnswerCounts) -> Shared
     weakest, strongest = goals.alone()
     mass = joined(sums.data.mass[kind], sums.drawn.mass[kind])
     width = joined(sums.data.width[kind], sums.drawn.width[kind])
-    number, said = mass.sum(axis=2)
+    number, confidence = mass.sum(axis=2)
     return replace(
         footings,
         shifted=weakest,
         strongest=strongest,
         score=even_odds_score(sums, survey, model),
-        by_outcome=np.divide(said, number, out=np.full_like(said, np.nan), where=number > 0),
+        by_outcome=np.divide(
+            confidence, number, out=np.full_like(confidence, np.nan), where=number > 0
+        ),
         gaps=width / number.sum(axis=0),
     )
 
@@ -196,8 +198,8 @@ class _Goals:
 
     def law(self, steps: Floats) -> Singles:
         """Return the integrals of the laws of confidence."""
-        both = (_integrals(of.law, steps) for of in (self.sums.data, self.sums.drawn))
-        return joined(*both).astype(np.float32)
+        pair = (_integrals(part.law, steps) for part in (self.sums.data, self.sums.drawn))
+        return joined(*pair).astype(np.float32)
 
     def moved(
         self, partners: Indices
@@ -208,24 +210,24 @@ class _Goals:
         the error with statements as they are.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
-            data, drawn = self.data.moved(partners), self.drawn.moved(partners)
-        residuals = residuals_of(data[:2], drawn[:2])
+            data, draws = self.data.moved(partners), self.drawn.moved(partners)
+        residuals = residuals_of(data[:2], draws[:2])
         near = (data[3] * self.sums.near[partners]).sum(axis=1)
         errors = [
-            joined(absolute_sums(seen + by[:, None]), absolute_sums(drawn + by[:, None]))
-            if by.any()
-            else of.error
-            for of, by, seen, drawn in zip(residuals, near, data[0], drawn[0], strict=True)
+            joined(absolute_sums(observed + key[:, None]), absolute_sums(draws + key[:, None]))
+            if key.any()
+            else part.error
+            for part, key, observed, draws in zip(residuals, near, data[0], draws[0], strict=True)
         ]
-        return residuals, list(near), errors, joined(data[2], drawn[2])
+        return residuals, list(near), errors, joined(data[2], draws[2])
 
     def alone(self) -> list[Residuals]:
         """Return the model at the weakest and at the strongest accuracy, with all resamples."""
         places = np.array([self.model, len(self.data.kind) - 1])
-        data, drawn = self.data.moved(places), self.drawn.moved(places)
+        data, draws = self.data.moved(places), self.drawn.moved(places)
         return [
-            replace(of, drawn=table)
-            for of, table in zip(residuals_of(data[:2], drawn[:2]), drawn[0], strict=True)
+            replace(part, drawn=table)
+            for part, table in zip(residuals_of(data[:2], draws[:2]), draws[0], strict=True)
         ]
 
     @np.errstate(divide="ignore", invalid="ignore")
@@ -233,28 +235,33 @@ class _Goals:
         """Return the views of the literature with some partners."""
         views: list[dict[str, AlignedScores]] = [{} for _ in partners]
         outcomes = self.data.sums.same[partners, :2, 0].sum(axis=1)
-        answered = of_kind(self.data.total, self.data.kind[partners])[:, 0]
-        ways = ("raw", AlignedSums.as_answered, answered), ("da", AlignedSums.aligned, answered)
-        for view, way, n in (*ways, ("ia", AlignedSums.shared, outcomes)):
-            (brier, seen), (briers, drawn) = way(self.data, partners), way(self.drawn, partners)
+        answers = of_kind(self.data.total, self.data.kind[partners])[:, 0]
+        modes = ("raw", AlignedSums.as_answered, answers), ("da", AlignedSums.aligned, answers)
+        for view, mode, n in (*modes, ("ia", AlignedSums.shared, outcomes)):
+            (brier, observed), (briers, draws) = (
+                mode(self.data, partners),
+                mode(self.drawn, partners),
+            )
             brier = joined(brier, briers)
-            error = joined(absolute_sums(seen), absolute_sums(drawn))
+            error = joined(absolute_sums(observed), absolute_sums(draws))
             for row, partner in enumerate(partners):
-                at = row % len(brier)
-                kept = joined(seen[at], drawn[at]) if partner == self.model else None
+                place = row % len(brier)
+                rows = joined(observed[place], draws[place]) if partner == self.model else None
                 views[row][view] = AlignedScores(
-                    brier[at], error[at], round(float(n[row % len(n)])), kept
+                    brier[place], error[place], round(float(n[row % len(n)])), rows
                 )
         return views
 
 
 def _integrals(law: Floats, steps: Floats) -> Floats:
     """Return the integral of the distribution function over every step, by outcome."""
-    number, said = law
+    number, confidence = law
     below = np.cumsum(number, axis=1) - number
     width = np.diff(steps)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = (below * width + number * steps[1:, None] - said) / number.sum(axis=1)[:, None]
+        share = (below * width + number * steps[1:, None] - confidence) / number.sum(axis=1)[
+            :, None
+        ]
     return np.asarray(share)
 
 
@@ -269,8 +276,8 @@ def sharing_distances(ranks: Floats) -> list[list[Sharing]]:
         below = np.cumsum(ranks, axis=2) / sizes[:, :, None]
     distance = np.abs(below[:, 1::2] - below[:, ::2]).max(axis=2)
     return [
-        [((int(size[2 * z + 1]), int(size[2 * z])), float(apart[z])) for z in (0, 1)]
-        for size, apart in zip(sizes, distance, strict=True)
+        [((int(size[2 * z + 1]), int(size[2 * z])), float(difference[z])) for z in (0, 1)]
+        for size, difference in zip(sizes, distance, strict=True)
     ]
 
 

@@ -32,10 +32,10 @@ def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
         Coverage.
     """
     value = float(replicates[0])
-    drawn = replicates[1:][np.isfinite(replicates[1:])]
-    if n < LEAST_QUESTIONS or drawn.size < 2 or not np.isfinite(value):
+    draws = replicates[1:][np.isfinite(replicates[1:])]
+    if n < LEAST_QUESTIONS or draws.size < 2 or not np.isfinite(value):
         return Estimate(value, float("nan"), float("nan"), n, level, interval="none")
-    low, high = quantiles(drawn, ((1 - level) / 2, (1 + level) / 2)).tolist()
+    low, high = quantiles(draws, ((1 - level) / 2, (1 + level) / 2)).tolist()
     # Few rows have few resamples, which may all lie on one side of the value.
     ends = min(low, value), max(high, value)
     return Estimate(value, *ends, n, level, interval="bootstrap-percentile")
@@ -58,10 +58,10 @@ def design_effect(replicates: Floats, spread: float, n: int) -> float:
     >>> round(design_effect(np.array([0.5, 0.4, 0.6]), 0.25, 50), 6)
     4.0
     """
-    drawn = replicates[1:][np.isfinite(replicates[1:])]
-    if drawn.size < 2 or spread <= 0:
+    draws = replicates[1:][np.isfinite(replicates[1:])]
+    if draws.size < 2 or spread <= 0:
         return 1.0
-    return max(float(drawn.var(ddof=1)) * n / spread, 1.0)
+    return max(float(draws.var(ddof=1)) * n / spread, 1.0)
 
 
 def rate_interval(value: float, n: int, level: float, design: float = 1.0) -> Estimate:

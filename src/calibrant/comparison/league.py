@@ -130,9 +130,9 @@ def is_uninformative(right: Floats, wrong: Floats) -> bool:
     right, wrong
         Mean confidence there, in the data and in every resample.
     """
-    drawn = (right - wrong)[1:]
-    drawn = drawn[np.isfinite(drawn)]
-    return bool(drawn.size < 2 or np.quantile(drawn, 0.025) <= _NO_SEPARATION)
+    draws = (right - wrong)[1:]
+    draws = draws[np.isfinite(draws)]
+    return bool(draws.size < 2 or np.quantile(draws, 0.025) <= _NO_SEPARATION)
 
 
 def corp_parts(survey: AnswerCounts, model: int, *, even: bool) -> dict[str, float]:
@@ -146,15 +146,15 @@ def corp_parts(survey: AnswerCounts, model: int, *, even: bool) -> dict[str, flo
     cells = survey.cells[model]
     used = cells.sum(axis=0) > 0
     wrong, right = cells[:, used]
-    said = survey.stated[model, used] / (wrong + right)
+    confidence = survey.stated[model, used] / (wrong + right)
     accuracy = float(right.sum() / (right.sum() + wrong.sum()))
     if even:
         if not 0 < accuracy < 1:
             return dict.fromkeys(("mcb", "dsc", "unc"), math.nan)
-        odds = log_odds(np.clip(said, CLIP, 1 - CLIP)) - log_odds(accuracy)
-        said = np.asarray(special.expit(odds))
+        odds = log_odds(np.clip(confidence, CLIP, 1 - CLIP)) - log_odds(accuracy)
+        confidence = np.asarray(special.expit(odds))
         right, wrong = right * EVEN / accuracy, wrong * (1 - EVEN) / (1 - accuracy)
-    parts = corp_from_sums(DistinctSums(said, right + wrong, right), float(right.sum()))
+    parts = corp_from_sums(DistinctSums(confidence, right + wrong, right), float(right.sum()))
     return {"mcb": parts.mcb, "dsc": parts.dsc, "unc": parts.unc}
 
 
@@ -167,7 +167,7 @@ def win_matrix(models: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> lis
     >>> win_matrix(["x", "y"], [pair])
     [[None, 'worse'], ['better', None]]
     """
-    other = {
+    peer = {
         "better": "worse",
         "only more accurate": "only less accurate",
         "more accurate, alike": "less accurate, alike",
@@ -178,5 +178,5 @@ def win_matrix(models: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> lis
         a, b = place[pair["a"]], place[pair["b"]]
         one, two = (a, b) if pair["winner"] != pair["b"] else (b, a)
         table[one][two] = pair["verdict"]
-        table[two][one] = other.get(pair["verdict"], pair["verdict"])
+        table[two][one] = peer.get(pair["verdict"], pair["verdict"])
     return table

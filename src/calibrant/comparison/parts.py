@@ -39,21 +39,26 @@ def streamed_source(data: str | Path, wanted: ComparisonRequest) -> Iterator[Com
     Values are those of a comparison in memory, up to rounding and the width of a cell; intervals
     come from other draws of the same bootstrap. The candidate-aligned view is left out.
     """
-    runner, asked, options = engine_named(wanted.engine), wanted.asked, wanted.options
-    with summed_table(str(data), asked, wanted.by, options["bins"], runner) as summed:
+    runner, request, options = engine_named(wanted.engine), wanted.asked, wanted.options
+    with summed_table(str(data), request, wanted.by, options["bins"], runner) as summed:
         streamed, total = summed.streamed, summed.total
         if streamed.question is None:
             rule = "answers to the same question are compared, and there is no column 'question_id'"
             hint = Hint("name the column of question ids with {question}")
             raise InputError(rule, source=str(data), hint=hint)
-        summed.refuse_many_broken(asked.on_invalid)
+        summed.refuse_many_broken(request.on_invalid)
         parts_of = ((key, _cells(key, summed)) for key in _keys(total))
         sorted_out = comparisons(parts_of, wanted.models, _outcomes, _aligned)
         count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
-        on_invalid = asked.on_invalid or "missing"
-        stated = {"scale": asked.scale, "repeats": False, "on_invalid": on_invalid, "graded": False}
+        on_invalid = request.on_invalid or "missing"
+        confidence = {
+            "scale": request.scale,
+            "repeats": False,
+            "on_invalid": on_invalid,
+            "graded": False,
+        }
         yield CompareSource(
-            summed.head("compare", seed=wanted.seed, settings=wanted.settings(stated)),
+            summed.head("compare", seed=wanted.seed, settings=wanted.settings(confidence)),
             summed.reading(parts=count),
             sorted_out,
             PartReader(streamed, count, tuple(sorted_out.wholes), wanted.seed),

@@ -60,12 +60,12 @@ class Questions:
 
     def resamples(self, number: int) -> Resamples:
         """Return the resampled questions, the same at every call."""
-        drawn = self._drawn.get(number)
-        if drawn is None:
-            drawn = resample_counts(self.block.size, number, self.stream(), self.block.cluster)
+        draws = self._drawn.get(number)
+        if draws is None:
+            draws = resample_counts(self.block.size, number, self.stream(), self.block.cluster)
             if self.keep:
-                self._drawn[number] = drawn
-        return drawn
+                self._drawn[number] = draws
+        return draws
 
 
 class BlockReader(Protocol):
@@ -134,12 +134,12 @@ def pair_views(
     for batch in batches:
         for (comparison, model), views in work.finished(batch, results):
             pairs = []
-            for partner, seen in enumerate(views):
-                if seen.n and partner < model:
+            for partner, observed in enumerate(views):
+                if observed.n and partner < model:
                     first = waiting.pop((comparison, partner, model))
-                    pairs.append(PairViews(partner, model, first, seen))
-                elif seen.n and partner > model:
-                    waiting[comparison, model, partner] = seen
+                    pairs.append(PairViews(partner, model, first, observed))
+                elif observed.n and partner > model:
+                    waiting[comparison, model, partner] = observed
             yield comparison, model, views[model], pairs
 
 
@@ -158,8 +158,8 @@ def _added_up(pieces: Iterable[tuple[Key, Sums]]) -> dict[Key, Sums]:
 def _survey_part(read: BlockReader, resamples: int, part: int) -> dict[int, AnswerCounts]:
     with threadpool_limits(1):
         return _added_up(
-            (one.comparison, survey_block(one.block, one.resamples(resamples)))
-            for one in read(part)
+            (item.comparison, survey_block(item.block, item.resamples(resamples)))
+            for item in read(part)
         )
 
 
@@ -207,11 +207,11 @@ class _SecondPass:
 
     def _block_sums(self, batch: Batch, part: int) -> Iterator[tuple[ModelKey, ModelSums]]:
         resamples, bins = self.options["resamples"], self.options["bins"]
-        for one in self.read(part):
+        for item in self.read(part):
             for comparison, model in batch:
-                if comparison == one.comparison:
-                    drawn, survey = one.resamples(resamples), self.surveyed[comparison]
-                    sums = model_sums(one.block, drawn, survey, model, bins=bins)
+                if comparison == item.comparison:
+                    draws, survey = item.resamples(resamples), self.surveyed[comparison]
+                    sums = model_sums(item.block, draws, survey, model, bins=bins)
                     yield (comparison, model), sums
 
     def _views(self, key: ModelKey, sums: ModelSums) -> list[SharedViews]:

@@ -86,14 +86,15 @@ def known_models(scores: pl.DataFrame, models: Sequence[str] | None) -> list[str
             hint="fill the column of models in, or leave those rows out",
         )
     names = scores["model"].unique(maintain_order=True).to_list()
-    wanted = list(dict.fromkeys(models)) if models is not None else names
-    require_known(wanted, names, "there is no model {}")
-    if len(wanted) < 2:
+    target_names = list(dict.fromkeys(models)) if models is not None else names
+    require_known(target_names, names, "there is no model {}")
+    if len(target_names) < 2:
         raise InputError(
-            f"a comparison needs at least two models, got {len(wanted)}: {', '.join(wanted)}",
+            f"a comparison needs at least two models, got {len(target_names)}: "
+            f"{', '.join(target_names)}",
             hint="give a table with several models, or several tables",
         )
-    return wanted
+    return target_names
 
 
 def align_models(scores: pl.DataFrame, models: Sequence[str] | None = None) -> QuestionBlock:
@@ -121,21 +122,21 @@ def align_models(scores: pl.DataFrame, models: Sequence[str] | None = None) -> Q
     >>> align_models(table).present.tolist()
     [[True, True], [True, False]]
     """
-    wanted = known_models(scores, models)
-    chosen = scores.filter(pl.col("model").is_in(wanted))
-    cluster = chosen["cluster_id"] if "cluster_id" in chosen.columns else None
-    if chosen.select("question_id", "model").is_duplicated().any():
-        nth = chosen.select(pl.int_range(pl.len()).over("question_id", "model")).to_series()
-        ids = chosen["question_id"].cast(pl.String)
+    target = known_models(scores, models)
+    choice = scores.filter(pl.col("model").is_in(target))
+    cluster = choice["cluster_id"] if "cluster_id" in choice.columns else None
+    if choice.select("question_id", "model").is_duplicated().any():
+        nth = choice.select(pl.int_range(pl.len()).over("question_id", "model")).to_series()
+        ids = choice["question_id"].cast(pl.String)
         cluster = ids if cluster is None else cluster
         again = pl.select(
             pl.when(nth > 0).then(pl.format("{}, row {}", ids, nth + 1)).otherwise(ids)
         )
-        chosen = chosen.with_columns(again.to_series().alias("question_id"))
-    block = placed(chosen, wanted)
+        choice = choice.with_columns(again.to_series().alias("question_id"))
+    block = placed(choice, target)
     if cluster is None:
         return block
-    clusters = dict(zip(chosen["question_id"].cast(pl.String), cluster.rank("dense"), strict=True))
+    clusters = dict(zip(choice["question_id"].cast(pl.String), cluster.rank("dense"), strict=True))
     return replace(block, cluster=np.array([clusters[name] for name in block.questions]) - 1)
 
 
@@ -148,7 +149,7 @@ def placed(chosen: pl.DataFrame, models: Sequence[str]) -> QuestionBlock:
         place, on="question_id", how="left", maintain_order="left"
     )["place"]
     column = rows.to_numpy().astype(np.intp)
-    number = {name: at for at, name in enumerate(models)}
+    number = {name: position for position, name in enumerate(models)}
     line = chosen["model"].cast(pl.String).replace_strict(number, return_dtype=pl.Int64).to_numpy()
     tables = []
     for name in ("confidence", "correct"):

@@ -48,12 +48,12 @@ def reversal_pattern(gaps: Mapping[str, float]) -> str:
     'DA+IA'
     """
     present = [view for view in PAPER if view in gaps]
-    turned = [view.upper() for view in present if reverses(gaps["raw"], gaps[view])]
-    if not turned:
+    flipped = [view.upper() for view in present if reverses(gaps["raw"], gaps[view])]
+    if not flipped:
         return "none"
-    if len(turned) == 1:
-        return f"{turned[0]} only"
-    return "all" if len(turned) == len(PAPER) else "+".join(turned)
+    if len(flipped) == 1:
+        return f"{flipped[0]} only"
+    return "all" if len(flipped) == len(PAPER) else "+".join(flipped)
 
 
 def reversal_summary(gaps: Gaps) -> dict[str, Any]:
@@ -85,8 +85,8 @@ def reversal_summary(gaps: Gaps) -> dict[str, Any]:
         "rates": _rates(gaps, np.ones(cases, dtype=bool)),
     }
     if "da" in gaps and "ia" in gaps:
-        turned = _turned(gaps)
-        summary["agreement"] = _share(int((turned["da"] == turned["ia"]).sum()), cases)
+        flipped = _turned(gaps)
+        summary["agreement"] = _share(int((flipped["da"] == flipped["ia"]).sum()), cases)
     return summary
 
 
@@ -99,8 +99,8 @@ def _turned(gaps: Gaps) -> dict[str, Mask]:
 def _rates(gaps: Gaps, inside: Mask) -> dict[str, Estimate]:
     """Return how often each view turns the raw order round, among some of the cases."""
     cases = int(inside.sum())
-    turned = _turned(gaps).items() if cases else ()
-    return {view: _share(int(flags[inside].sum()), cases) for view, flags in turned}
+    flipped = _turned(gaps).items() if cases else ()
+    return {view: _share(int(flags[inside].sum()), cases) for view, flags in flipped}
 
 
 def accuracy_gap_bins(accuracy_gap: npt.ArrayLike, gaps: Gaps) -> list[dict[str, float | Estimate]]:
@@ -190,11 +190,11 @@ def rates_by(kinds: Sequence[str], gaps: Gaps) -> list[dict[str, str | int | Est
     >>> rates_by(["x", "y", "x"], {"raw": [1, 1, -1], "da": [-1, 1, -1]})[0]["cases"]
     2
     """
-    counted = Counter(kinds)
+    counts = Counter(kinds)
     rows: list[dict[str, str | int | Estimate]] = []
-    for kind in sorted(counted, key=lambda name: (-counted[name], name)):
+    for kind in sorted(counts, key=lambda name: (-counts[name], name)):
         inside = np.array([name == kind for name in kinds])
-        rows.append({"kind": kind, "cases": counted[kind], **_rates(gaps, inside)})
+        rows.append({"kind": kind, "cases": counts[kind], **_rates(gaps, inside)})
     return rows
 
 
@@ -202,23 +202,28 @@ def summary_of_pairs(pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Put all pairs together: how often the views of the literature turn the raw order round."""
     paper = [view for view in PAPER if all(view in pair["reversal"] for pair in pairs)]
     views = [*paper, *FAIR]
-    apart = [{view: pair["gaps"][view]["ece"].value for view in (*views, "raw")} for pair in pairs]
-    defined = [all(map(math.isfinite, gaps.values())) for gaps in apart]
+    difference = [
+        {view: pair["gaps"][view]["ece"].value for view in (*views, "raw")} for pair in pairs
+    ]
+    defined = [all(map(math.isfinite, gaps.values())) for gaps in difference]
     if not any(defined):
         return {"cases": 0}
-    kept = [*compress(pairs, defined)]
-    gaps = {view: np.array([of[view] for of in compress(apart, defined)]) for view in apart[0]}
-    accuracy = np.array([pair["accuracy_gap"].value for pair in kept])
+    selection = [*compress(pairs, defined)]
+    gaps = {
+        view: np.array([part[view] for part in compress(difference, defined)])
+        for view in difference[0]
+    }
+    accuracy = np.array([pair["accuracy_gap"].value for pair in selection])
     return {
         **reversal_summary(gaps),
-        "undefined": len(pairs) - len(kept),
+        "undefined": len(pairs) - len(selection),
         # Counted once all pairs are known, see `decide_document`.
         "resolved_reversals": dict.fromkeys(paper, 0),
         "ties": {
             view: sum(pair["ties"][view]["ece"] for pair in pairs) for view in ("raw", *paper)
         },
         "by_accuracy_gap": accuracy_gap_bins(accuracy, gaps),
-        "by_kind": rates_by([pair_kind(pair["a"], pair["b"]) for pair in kept], gaps),
+        "by_kind": rates_by([pair_kind(pair["a"], pair["b"]) for pair in selection], gaps),
         "quadrants": {view: gap_quadrants(gaps["raw"], gaps[view]) for view in views},
         "correlation": {view: gap_correlation(accuracy, gaps[view]) for view in gaps},
         "correlation_origin": {

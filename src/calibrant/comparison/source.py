@@ -38,16 +38,16 @@ def _scores(
     A whole record keeps its refusals. Draws become the scores of Sem1 and Sem2, whose columns have
     the names of the schema.
     """
-    drawn = opened.holds_only_draws(asked)
-    record = opened.whole_record or drawn
+    sample = opened.holds_only_draws(asked)
+    record = opened.whole_record or sample
     on_invalid = asked.on_invalid or ("drop" if record else "missing")
     asked = structs.replace(asked, on_invalid=on_invalid, graded=record or asked.graded)
-    stated = {**asked.rules, "whole_record": True} if record else asked.rules
-    if not drawn:
-        return *opened.compared(asked), stated
+    confidence = {**asked.rules, "whole_record": True} if record else asked.rules
+    if not sample:
+        return *opened.compared(asked), confidence
     draws = opened.draws(asked)
     table = None if draws is None else meaning_scores(draws, keep=by)
-    return table, asked.by_schema(), stated
+    return table, asked.by_schema(), confidence
 
 
 def _candidates(source: Any) -> pl.DataFrame:
@@ -207,17 +207,17 @@ def table_source(opened: Input, candidates: Any, wanted: ComparisonRequest) -> C
         What is asked for.
     """
     by, seed = wanted.by, wanted.seed
-    table, reading, stated = _scores(opened, wanted.asked, by)
+    table, reading, confidence = _scores(opened, wanted.asked, by)
     pool = opened.candidates() if candidates is None else candidates
     with error_source(source_name(pool)):
         pool = None if pool is None else _candidates(pool)
-    head = opened.head("compare", seed=seed, settings=wanted.settings(stated))
+    head = opened.head("compare", seed=seed, settings=wanted.settings(confidence))
     with error_source(head["source"]):
         how: dict[str, Any] = {"features": by, "by": by, "non_probability": ranking_methods()}
         # Rows of any column may hang together.
         scores = load_scores(table, **structs.asdict(reading), **how, others=True)
         scores = replace(scores, drawn_from=opened.pool_rows)
-    chosen = scores.only(model=wanted.models)
+    choice = scores.only(model=wanted.models)
     sorted_out = comparisons(_split(scores, by), wanted.models, _outcomes, align_models)
     searches = _clustered(scores, sorted_out, by)
     wholes = sorted_out.wholes
@@ -231,9 +231,9 @@ def table_source(opened: Input, candidates: Any, wanted: ComparisonRequest) -> C
         1,
         engine_named(wanted.engine).map,
         partial(_verification, wholes, seed),
-        table_coverage(chosen, weighs_rows=False),
+        table_coverage(choice, weighs_rows=False),
         opened.with_unreadable(scores).dropped,
-        chosen.emptied,
+        choice.emptied,
         searches=searches,
     )
     grades = opened.grades()
@@ -261,17 +261,17 @@ def _clustered(
     for key, whole in sorted_out.wholes.items():
         rows = sorted_out.parts[key], whole.questions, whole.confidence, whole.correct
         alone = key.group is None and whole.cluster is None
-        found = question_clusters(scores, *rows, skip=by) if alone else None
-        codes = None if found is None else found.enough
+        result = question_clusters(scores, *rows, skip=by) if alone else None
+        codes = None if result is None else result.enough
         if codes is not None:
             pairs = zip(whole.questions.tolist(), codes.tolist(), strict=True)
             clusters[key.method] = dict(pairs)
-        searches += [] if found is None else [(key, found)]
+        searches += [] if result is None else [(key, result)]
         if key.method in clusters:
             # A group of questions has the clusters of all.
             of_all = clusters[key.method]
-            named = [of_all[name] for name in whole.questions.tolist()]
-            cluster = np.unique(named, return_inverse=True)[1]
+            names = [of_all[name] for name in whole.questions.tolist()]
+            cluster = np.unique(names, return_inverse=True)[1]
             sorted_out.wholes[key] = replace(whole, cluster=cluster)
     return searches
 
@@ -311,14 +311,14 @@ def comparisons(
         if key.method in ranking:
             sorted_out.refused.append((key, InputError(NOT_A_PROBABILITY, hint=_RECALIBRATE)))
             continue
-        wanted = models
+        target = models
         if models is None:
             by_model = outcomes(part)
             reasons = _one_sided(by_model)
             sorted_out.taken_out += [(key, name, reason) for name, reason in reasons.items()]
-            wanted = [name for name in by_model if name not in reasons]
+            target = [name for name in by_model if name not in reasons]
         try:
-            whole = aligned(part, wanted)
+            whole = aligned(part, target)
         except InputError as error:
             sorted_out.refused.append((key, error))
             continue
@@ -332,15 +332,15 @@ def _outcomes(frame: pl.DataFrame) -> dict[str, tuple[int, float]]:
     models = frame.group_by("model", maintain_order=True)
     ends = models.agg(pl.len(), pl.col("correct").mean(), states)
     # A model that never states a confidence has nothing to compare.
-    return {str(name): (n, right) for name, n, right, said in ends.iter_rows() if said}
+    return {str(name): (n, right) for name, n, right, statement in ends.iter_rows() if statement}
 
 
 def _split(scores: Scores, by: Sequence[str]) -> Iterator[tuple[ComparisonKey, pl.DataFrame]]:
     """Yield a part per method, then per method and group; a grade without a confidence counts."""
 
     def split(frame: pl.DataFrame, column: str) -> Iterable[tuple[str, pl.DataFrame]]:
-        named = frame.partition_by(column, as_dict=True, maintain_order=True)
-        return ((str(name), part) for (name,), part in named.items())
+        names = frame.partition_by(column, as_dict=True, maintain_order=True)
+        return ((str(name), part) for (name,), part in names.items())
 
     for method, frame in split(scores.graded, "method"):
         yield ComparisonKey(method, None), frame
@@ -383,7 +383,9 @@ def _verification(
     wholes: Mapping[ComparisonKey, QuestionBlock], seed: int, key: ComparisonKey, model: str
 ) -> VerificationBlock:
     whole = wholes[key]
-    said, correct = (of[whole.models.index(model)] for of in (whole.confidence, whole.correct))
-    has = ~np.isnan(said + correct)
+    confidence, correct = (
+        part[whole.models.index(model)] for part in (whole.confidence, whole.correct)
+    )
+    has = ~np.isnan(confidence + correct)
     stream = named_stream(seed, "compare", *key.keys.values(), "verification", model)
-    return verification_block(said[has], correct[has], rng=stream)
+    return verification_block(confidence[has], correct[has], rng=stream)

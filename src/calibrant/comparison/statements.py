@@ -42,8 +42,8 @@ class ComparisonRows:
 
     def alike(self) -> Indices | None:
         """Return the number of what each row says, or None where few say the same."""
-        said = np.stack([self.right, self.grade, self.confidence])
-        number = np.cumsum((np.diff(said, prepend=-1) != 0).any(axis=0)) - 1
+        confidence = np.stack([self.right, self.grade, self.confidence])
+        number = np.cumsum((np.diff(confidence, prepend=-1) != 0).any(axis=0)) - 1
         return None if _ALIKE * (number.max(initial=-1) + 1) > number.size else number
 
 
@@ -106,18 +106,18 @@ class Statements:
             return
         size = self.rows.question.size
         for start in range(0, len(chosen), _TOGETHER):
-            some = slice(start, min(start + _TOGETHER, len(chosen)))
-            partner, row = np.nonzero(chosen[some])
+            subset = slice(start, min(start + _TOGETHER, len(chosen)))
+            partner, row = np.nonzero(chosen[subset])
             lines = partner * size + self.number[row]
-            table = _belonging(self.question[row], lines, (some.stop - start) * size, counts)
-            yield some, slice(None), table.reshape(-1, size, counts.shape[1])
+            table = _belonging(self.question[row], lines, (subset.stop - start) * size, counts)
+            yield subset, slice(None), table.reshape(-1, size, counts.shape[1])
 
 
 def _belonging(question: Indices, line: Indices, lines: int, counts: Counts) -> Counts:
     """Return sums of counts over the questions of every line; lines rise."""
     ends = np.searchsorted(line, np.arange(lines + 1))
-    ones = np.ones(question.size, dtype=counts.dtype)
-    belongs = sparse.csr_array((ones, question, ends), shape=(lines, len(counts)))
+    ones_vector = np.ones(question.size, dtype=counts.dtype)
+    belongs = sparse.csr_array((ones_vector, question, ends), shape=(lines, len(counts)))
     sums: Counts = belongs @ counts
     return sums
 
@@ -135,10 +135,10 @@ class ComparisonDraws:
         """Yield the sums of every column over every run of statements, (columns, draws)."""
         columns = columns.astype(self.counts.dtype)
         for start, end in runs(run):
-            some = slice(start, end)
+            subset = slice(start, end)
             if self.whole is None:
                 # Counts are taken a run at a time: all would not stay near the processor.
-                drawn = self.counts[self.said.question[some], :draws]
+                sample = self.counts[self.said.question[subset], :draws]
             else:
-                drawn = self.whole[some, :draws]
-            yield int(run[start]), np.asarray(columns[:, some] @ drawn)
+                sample = self.whole[subset, :draws]
+            yield int(run[start]), np.asarray(columns[:, subset] @ sample)

@@ -149,8 +149,10 @@ class ModelSums:
 
     def _spread_out(self) -> ModelSums:
         """Return the same with common sums of its own for every partner."""
-        data, drawn = (replace(of, common=of.common[self.kind]) for of in (self.data, self.drawn))
-        return replace(self, kind=np.arange(self.kind.size), data=data, drawn=drawn)
+        data, draws = (
+            replace(part, common=part.common[self.kind]) for part in (self.data, self.drawn)
+        )
+        return replace(self, kind=np.arange(self.kind.size), data=data, drawn=draws)
 
 
 def model_sums(
@@ -171,14 +173,14 @@ def model_sums(
     """
     outcomes = block.outcome
     rows = sorted_rows(block, outcomes[model], survey, model, bins)
-    others = outcomes.take(rows.question, axis=1)
-    work = _Work(rows, others, survey, model, bins)
+    peers = outcomes.take(rows.question, axis=1)
+    work = _Work(rows, peers, survey, model, bins)
     return ModelSums(
         work.kind,
         work.sums(np.ones((block.size, 1))),
         work.sums(resamples.counts),
         _near_sums(rows, work.present, work.served.shifts),
-        *_counts_by_sharing(rows, others, survey, model),
+        *_counts_by_sharing(rows, peers, survey, model),
     )
 
 
@@ -203,19 +205,21 @@ class _Work:
         """Return all sums, with questions drawn so often."""
         draws = ComparisonDraws(self.said, counts)
         whole, league, nodes = self._whole(draws)
-        same = _same_sums(self.rows, counts[:, : DESCRIBED + 1], self.shared, self.bins)
+        equal = _same_sums(self.rows, counts[:, : DESCRIBED + 1], self.shared, self.bins)
         # By itself a model is seen as in its pairs, on average.
-        same[self.model] = np.delete(same, self.model, axis=0).mean(axis=0)
+        equal[self.model] = np.delete(equal, self.model, axis=0).mean(axis=0)
         return WeightedSums(
-            self._by_kind(whole, nodes, counts), league, self._law(draws), nodes, same
+            self._by_kind(whole, nodes, counts), league, self._law(draws), nodes, equal
         )
 
     def _whole(self, draws: ComparisonDraws) -> tuple[Floats, Floats, Floats]:
         """Return the lines over all questions of the model, the league's, and every node's."""
-        rows, served, bins = self.said.rows, self.served, self.bins
+        rows, answers_served, bins = self.said.rows, self.served, self.bins
         c, w = rows.confidence, rows.weight
         # A node at 0 is a shift like any other: the clip of its neighbours applies.
-        nodes = w * shift_confidence(c, np.where(served.nodes == 0, 1e-300, served.nodes)[:, None])
+        nodes = w * shift_confidence(
+            c, np.where(answers_served.nodes == 0, 1e-300, answers_served.nodes)[:, None]
+        )
         columns = np.concatenate([self.columns, (w * c * (1 - c))[None], nodes])
         kind: Any = draws.counts.dtype
         size = draws.counts.shape[1]
@@ -255,20 +259,20 @@ class _Work:
         # Few questions are missing as a rule: what they hold is taken off the whole.
         present = self.present[self.thin]
         few = present.mean(axis=1) > 0.5
-        drawn = self.said.drawn_by_partner(counts, present != few[:, None])
-        for some, chosen, times in drawn:
-            c, of = moved[some, None, chosen], common[1:][some]
-            table = np.empty((len(c), of.shape[1], c.shape[2]), whole.dtype)
-            table[:, : len(whole)] = lines[:, chosen]
-            np.multiply(by_mass[:, chosen], c, out=table[:, len(whole) : -_BY_MASS])
-            np.multiply(by_mass[:, chosen], c * (1 - c), out=table[:, -_BY_MASS:])
-            np.matmul(table, times, out=of)
-            for place, sums in zip(range(len(few))[some], of, strict=True):
+        draws = self.said.drawn_by_partner(counts, present != few[:, None])
+        for subset, choice, times in draws:
+            c, part = moved[subset, None, choice], common[1:][subset]
+            table = np.empty((len(c), part.shape[1], c.shape[2]), whole.dtype)
+            table[:, : len(whole)] = lines[:, choice]
+            np.multiply(by_mass[:, choice], c, out=table[:, len(whole) : -_BY_MASS])
+            np.multiply(by_mass[:, choice], c * (1 - c), out=table[:, -_BY_MASS:])
+            np.matmul(table, times, out=part)
+            for place, sums in zip(range(len(few))[subset], part, strict=True):
                 if few[place]:
                     np.subtract(whole, sums[: len(whole)], out=sums[: len(whole)])
                     continue
-                rest = _at_nodes(nodes, self.served, self.thin[place : place + 1])
-                sums[len(whole) :] = rest.reshape(-1, whole.shape[1]) - sums[len(whole) :]
+                remainder = _at_nodes(nodes, self.served, self.thin[place : place + 1])
+                sums[len(whole) :] = remainder.reshape(-1, whole.shape[1]) - sums[len(whole) :]
         return common
 
 
@@ -277,19 +281,19 @@ def _lines(rows: ComparisonRows, columns: Floats, bins: int) -> tuple[Floats, Fl
 
     And how much it weighs in its outcome and equal-mass bin.
     """
-    number, said, squares, spread = columns
-    z, at = rows.right, np.arange(rows.right.size)
+    number, confidence, squares, spread = columns
+    z, place = rows.right, np.arange(rows.right.size)
     blocks = (
         (number, z * MASS_BINS + rows.mass, _BY_MASS),
-        (said, z * MASS_BINS + rows.mass, _BY_MASS),
-        (said - z * number, z * bins + rows.width, 2 * bins),
+        (confidence, z * MASS_BINS + rows.mass, _BY_MASS),
+        (confidence - z * number, z * bins + rows.width, 2 * bins),
         (squares, z, 2),
         (spread, z, 2),
     )
     tables = []
     for values, line, size in blocks:
         table = np.zeros((size, z.size))
-        table[line, at] = values
+        table[line, place] = values
         tables.append(table)
     return np.concatenate(tables), tables[0]
 
@@ -322,10 +326,12 @@ def _near_sums(rows: ComparisonRows, present: Mask, shifts: Floats) -> Floats:
         return sums
     part = rows.take(extreme)
     place = part.right * MASS_BINS + part.mass
-    said, which = np.unique(part.confidence, return_inverse=True)
+    confidence, inverse = np.unique(part.confidence, return_inverse=True)
     for partner, (has, shift) in enumerate(zip(present[:, extreme], shifts, strict=False)):
-        apart = shift_confidence(said, shift, clip=NEAR_CLIP) - shift_confidence(said, shift)
-        moved = part.weight * has * apart[which]
+        distance = shift_confidence(confidence, shift, clip=NEAR_CLIP) - shift_confidence(
+            confidence, shift
+        )
+        moved = part.weight * has * distance[inverse]
         sums[partner] = np.bincount(place, moved, 2 * MASS_BINS).reshape(2, MASS_BINS)
     return sums
 
@@ -339,21 +345,23 @@ def _same_sums(rows: ComparisonRows, counts: Counts, shared: Singles, bins: int)
     residuals = np.zeros((len(shared), bins, draws), kind)
     run, alike = rows.right * bins + rows.width, rows.alike()
     for start, end in runs(run if alike is None else alike):
-        drawn, columns = counts[rows.question[start:end]], of_row[:, start:end]
+        sample, columns = counts[rows.question[start:end]], of_row[:, start:end]
         has = shared[:, start:end]
         if alike is not None:
             # Rows that say the same are only counted.
-            sums = (has @ drawn)[:, None] * columns[:, :1]
+            sums = (has @ sample)[:, None] * columns[:, :1]
         elif draws == 1:
-            sums = (has @ (columns * drawn[:, 0]).T)[:, :, None]
+            sums = (has @ (columns * sample[:, 0]).T)[:, :, None]
         else:
-            sums = ((has[:, None] * columns).reshape(-1, end - start) @ drawn).reshape(-1, 3, draws)
+            sums = ((has[:, None] * columns).reshape(-1, end - start) @ sample).reshape(
+                -1, 3, draws
+            )
         right, width = divmod(int(run[start]), bins)
         halves[right] += sums
         residuals[:, width] += sums[:, 1] - right * sums[:, 0]
-    number, said = halves[:, :, 0], halves[:, :, 1]
+    number, statement = halves[:, :, 0], halves[:, :, 1]
     squares = halves[:, :, 2].sum(axis=0)
-    table = np.concatenate([number, said, squares[None]]).transpose(1, 0, 2)
+    table = np.concatenate([number, statement, squares[None]]).transpose(1, 0, 2)
     return np.concatenate([table, residuals], axis=1)
 
 
@@ -370,8 +378,8 @@ def _counts_by_sharing(
     state = np.where(np.isnan(theirs), 2, theirs == z).astype(np.intp)
     counts = []
     for place, size in ((cells[cell_index(c)], RANK_CELLS), (bar, HISTOGRAM_BINS)):
-        at = 3 * (z * size + place)
-        counted = np.stack([np.bincount(at + of, minlength=6 * size) for of in state])
-        sums = counted.reshape(-1, 2, size, 3)[..., :2].swapaxes(2, 3)
+        position = 3 * (z * size + place)
+        tally = np.stack([np.bincount(position + part, minlength=6 * size) for part in state])
+        sums = tally.reshape(-1, 2, size, 3)[..., :2].swapaxes(2, 3)
         counts.append(sums.reshape(-1, 4, size).astype(np.float64))
     return counts

@@ -127,10 +127,10 @@ class AnswerCounts:
             return self.law
         rows = self.cells.sum(axis=(0, 1))
         used = np.flatnonzero(rows)
-        said = self.stated.sum(axis=0)[used] / rows[used]
+        confidence = self.stated.sum(axis=0)[used] / rows[used]
         size = _law_size(len(self.moments))
         places = np.searchsorted(np.cumsum(rows[used]), rows.sum() * np.arange(1, size) / size)
-        return _steps(said[np.minimum(places, used.size - 1)])
+        return _steps(confidence[np.minimum(places, used.size - 1)])
 
     def goals(self, a: int) -> Floats:
         """(models + 1, 1 + resamples) accuracies that `a` is brought to: that of every partner.
@@ -190,8 +190,8 @@ class AnswerCounts:
             return float(share), False
         units = np.array([right, n - right]) * self.unit_share
         error = np.sqrt(share * (1 - share) * (1 / units).sum())
-        apart = abs(right_mute / right - wrong_mute / (n - right))
-        return float(share), bool(2 * special.ndtr(-apart / error) <= 0.01)
+        distance = abs(right_mute / right - wrong_mute / (n - right))
+        return float(share), bool(2 * special.ndtr(-distance / error) <= 0.01)
 
 
 def survey_block(block: QuestionBlock, resamples: Resamples) -> AnswerCounts:
@@ -209,7 +209,7 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> AnswerCounts:
     # Questions that all models have, with the same outcome for all.
     alike = (outcomes == outcomes[0]).all(axis=0)
     cells, shared = np.zeros((2, count, 2, CELLS))
-    stated, moments = np.zeros((count, CELLS)), np.zeros((count, 3))
+    stated_confidence, moments = np.zeros((count, CELLS)), np.zeros((count, 3))
     edges = []
     for model in range(count):
         has = present[model]
@@ -218,12 +218,12 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> AnswerCounts:
         for outcome, weight in enumerate((1 - z, z)):
             cells[model, outcome] = np.bincount(cell, weight, CELLS)
             shared[model, outcome] = np.bincount(cell, weight * alike[has], CELLS)
-        stated[model] = np.bincount(cell, c, CELLS)
+        stated_confidence[model] = np.bincount(cell, c, CELLS)
         moments[model] = c.size, c.sum(), c @ c
         edges.append(_mass_edges(c))
-    both, right = _resampled_counts(present, correct, resamples)
+    pair, right = _resampled_counts(present, correct, resamples)
     agreed = np.array([(row == outcomes).sum(axis=1) for row in outcomes], dtype=np.float64)
-    said, size = block.confidence[present], _law_size(count)
+    confidence, size = block.confidence[present], _law_size(count)
     answers = present.sum(axis=0)
     return AnswerCounts(
         block.size,
@@ -231,16 +231,16 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> AnswerCounts:
         (present & (answers == 1)).sum(axis=1).astype(np.float64),
         cells,
         shared,
-        stated,
+        stated_confidence,
         moments,
-        both,
+        pair,
         right,
         agreed,
         *graded_sums(block),
         0 if block.cluster is None else int(block.cluster.max()) + 1,
         _absences(present, correct),
         edges,
-        _steps(np.quantile(said, np.arange(1, size) / size)) if said.size else None,
+        _steps(np.quantile(confidence, np.arange(1, size) / size)) if confidence.size else None,
     )
 
 
@@ -314,15 +314,15 @@ def _apart(graded: Floats, grade: Floats, cluster: Indices | None) -> Floats:
     if cluster is None:
         n, right, squares = graded @ graded.T, grade @ graded.T, grade**2 @ graded.T
         return np.stack([squares + squares.T - 2 * grade @ grade.T, right - right.T, n, n])
-    ones, places = np.ones(cluster.size), np.arange(cluster.size)
-    belongs = sparse.csr_array((ones, (cluster, places)))
-    apart = np.empty((4, len(graded), len(graded)))
+    ones_vector, places = np.ones(cluster.size), np.arange(cluster.size)
+    belongs = sparse.csr_array((ones_vector, (cluster, places)))
+    difference = np.empty((4, len(graded), len(graded)))
     for model, (has, first) in enumerate(zip(graded, grade, strict=True)):
         sizes = belongs @ (graded * has).T
         sums = belongs @ ((first - grade) * graded * has).T
         table = sums**2, sums * sizes, sizes**2, sizes > 0
-        apart[:, model] = [part.sum(axis=0) for part in table]
-    return apart
+        difference[:, model] = [part.sum(axis=0) for part in table]
+    return difference
 
 
 def _resampled_counts(
@@ -357,7 +357,7 @@ def _absences(present: Mask, correct: Floats) -> Floats:
             out=np.zeros(others.size),
             where=others > 0,
         )
-        for line, chosen in enumerate((has, ~has)):
-            of = share[chosen & (others > 0)]
+        for line, choice in enumerate((has, ~has)):
+            of = share[choice & (others > 0)]
             table[model, line] = of.size, of.sum(), of @ of
     return table

@@ -57,10 +57,10 @@ class AppendOnly:
 
 def write_whole(file: int, data: bytes) -> None:
     """Write all of the data, in as many pieces as the system takes them."""
-    rest = memoryview(data)
-    while rest:
+    remainder = memoryview(data)
+    while remainder:
         with suppress(InterruptedError):
-            rest = rest[os.write(file, rest) :]
+            remainder = remainder[os.write(file, remainder) :]
 
 
 def replace_file(path: Path, data: bytes) -> None:

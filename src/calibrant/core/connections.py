@@ -34,10 +34,10 @@ def most_connections() -> int:
     resource = import_module("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     infinite = resource.RLIM_INFINITY
-    wanted = _FILES if hard == infinite else min(hard, _FILES)
-    if soft != infinite and soft < wanted:
+    target = _FILES if hard == infinite else min(hard, _FILES)
+    if soft != infinite and soft < target:
         with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MOST if soft == infinite else min(MOST, max(LEAST, (soft - _RESERVED - BACKLOG) // 2))
 

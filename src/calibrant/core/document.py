@@ -92,8 +92,8 @@ def given_places(document: Mapping[str, Any]) -> list[str]:
     if len(parts) > 1 and ", ".join(paths) == source:
         return paths
     # A study or a pattern stands for several files; a comma may belong to a name.
-    apart = paths and all(any(_stands_for(part, path) for part in parts) for path in paths)
-    return parts if apart else [source]
+    difference = paths and all(any(_stands_for(part, path) for part in parts) for path in paths)
+    return parts if difference else [source]
 
 
 def _stands_for(place: str, path: str) -> bool:
@@ -149,8 +149,8 @@ def kind_of(document: Mapping[str, Any]) -> str:
     name, _, version = schema.partition("/")
     kind = name.removeprefix("calibrant.")
     newest = newest_version(kind)
-    known = version.isascii() and version.isdigit() and 1 <= int(version) <= newest
-    if not name.startswith("calibrant.") or not known:
+    is_known = version.isascii() and version.isdigit() and 1 <= int(version) <= newest
+    if not name.startswith("calibrant.") or not is_known:
         rule = f"this version reads calibrant.*/{newest} documents, got schema {schema!r}"
         raise SchemaError(rule, hint="write the document again with this version")
     return kind

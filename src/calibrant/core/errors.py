@@ -134,13 +134,13 @@ class QuestionError(InputError):
         super().__init__(message, source=source, row=row, hint=hint)
 
     def __str__(self) -> str:
-        first, *rest = super().__str__().split("\n  -> ")
+        first, *tail = super().__str__().split("\n  -> ")
         several = self.readings if len(self.readings) > 1 else ()
-        ways = [f"\n  {n}) {way.text}" for n, way in enumerate(several, start=1)]
+        modes = [f"\n  {n}) {mode.text}" for n, mode in enumerate(several, start=1)]
         # The command says it where one of several readings is chosen.
-        hints = [] if several and self.command else [f"\n  -> {hint}" for hint in rest]
+        hints = [] if several and self.command else [f"\n  -> {hint}" for hint in tail]
         last = f"\n{self.command}" if self.command else ""
-        return printable(first + "".join([*ways, *hints]) + last)
+        return printable(first + "".join([*modes, *hints]) + last)
 
 
 class OutOfRangeError(InputError):

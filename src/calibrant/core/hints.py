@@ -97,22 +97,22 @@ class Call:
         words = [f"calibrant {self.verb}", *map(shlex.quote, self.data)]
         for name, value in self.settings.items():
             flag, takes, _ = self._option(name)
-            for one in value if takes == "several" and not isinstance(value, str) else [value]:
-                words.append(f"--{flag}" if one is True else f"--{flag} {_typed(one)}")
+            for item in value if takes == "several" and not isinstance(value, str) else [value]:
+                words.append(f"--{flag}" if item is True else f"--{flag} {_typed(item)}")
         return " ".join(words)
 
     def python(self) -> str:
         """Return the call as Python; what a command writes is a method of the result."""
-        words, written = list(self.data), ""
+        words, pieces = list(self.data), ""
         for name, value in self.settings.items():
             takes = self._option(name).takes
-            shown = _literal(value, takes)
+            display = _literal(value, takes)
             if takes == "output":
-                written += f".to_{name}({shown})"
+                pieces += f".to_{name}({display})"
             else:
-                words.append(f"{name}={shown}")
+                words.append(f"{name}={display}")
         name = _FUNCTIONS.get(self.verb, self.verb.replace(" ", "_"))
-        return f"calibrant.{name}({', '.join(words)}){written}"
+        return f"calibrant.{name}({', '.join(words)}){pieces}"
 
 
 def _typed(value: Any) -> str:
@@ -210,9 +210,9 @@ class Hint(str):
     @property
     def options(self) -> tuple[str, ...]:
         """The options named."""
-        named = [name for name in _NAMED.findall(self.template) if not name.isdigit()]
-        named += [name for part in self.data if isinstance(part, Hint) for name in part.options]
-        return tuple(name for name in named if not isinstance(self.values.get(name), Call))
+        names = [name for name in _NAMED.findall(self.template) if not name.isdigit()]
+        names += [name for part in self.data if isinstance(part, Hint) for name in part.options]
+        return tuple(name for name in names if not isinstance(self.values.get(name), Call))
 
 
 def _filled(
@@ -242,8 +242,8 @@ def _filled(
 def _argument(name: str, value: Any) -> str:
     if value is None:
         return name
-    shown = json.dumps(value, ensure_ascii=False) if isinstance(value, str | list) else repr(value)
-    return f"{name}={shown}"
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | list) else repr(value)
+    return f"{name}={text}"
 
 
 def _flag(name: str, value: Any, names: Mapping[str, str]) -> str:

@@ -50,17 +50,17 @@ def lazy_exports(
     spec = sys.modules[package].__spec__
     # Read from its file: a loader need not hand out the source, and that of pytest does not.
     source = Path(spec.origin).read_text("utf-8") if spec is not None and spec.origin else ""
-    home = {here: (module, there) for module, there, here in _IMPORT.findall(source)}
+    home = {here: (module, exists) for module, exists, here in _IMPORT.findall(source)}
 
     def find(name: str) -> Any:
-        module, there = home.get(name, (package, name))
+        module, exists = home.get(name, (package, name))
         try:
-            value = importlib.import_module(f"{package}.{there}" if module == package else module)
+            value = importlib.import_module(f"{package}.{exists}" if module == package else module)
         except ModuleNotFoundError as error:
-            if error.name != f"{package}.{there}":
+            if error.name != f"{package}.{exists}":
                 raise
             raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
-        value = value if module == package else getattr(value, there)
+        value = value if module == package else getattr(value, exists)
         # Bound as an import would bind it, so that it is looked for once.
         setattr(sys.modules[package], name, value)
         return value

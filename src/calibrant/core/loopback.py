@@ -270,7 +270,7 @@ class Loopback:
             name = urlsplit(f"//{host}").hostname
         except ValueError:
             return False
-        here = {urlsplit(f"//{known}").hostname for known in self.hosts}
+        here = {urlsplit(f"//{known_names}").hostname for known_names in self.hosts}
         return name is not None and (name in here or name in self.names)
 
     def _known(self, request: web.Request) -> bool:
@@ -285,8 +285,8 @@ class Loopback:
 
 def _bound(host: str, port: int) -> socket.socket:
     """Return a socket at an address, of whichever family the address is."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, kind, protocol, _, address = found[0]
+    result = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = result[0]
     bound = socket.socket(family, kind, protocol)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -78,7 +78,7 @@ def ranking_methods() -> frozenset[str]:
     ['eigv', 'sca:paper']
     """
     facts = catalogue()["methods"].items()
-    names = frozenset(name for name, told in facts if not told.get("probability", True))
+    names = frozenset(name for name, notes in facts if not notes.get("probability", True))
     return names | {f"{name}{PAPER}" for name in names}
 
 

@@ -138,7 +138,7 @@ def check_kept(read: Iterable[Any], written: Iterable[Any]) -> None:
     """
     inputs = [path for value in read for path in _files(value)]
     for path in (path for value in written for path in _files(value)):
-        if any(os.path.samefile(path, kept) for kept in inputs):
+        if any(os.path.samefile(path, selection) for selection in inputs):
             raise _refusal(path, "it is an input, which is never written over")
 
 

@@ -118,8 +118,8 @@ def _refused(
 def _check_number(option: Option, name: str, value: Any, base: Any) -> Any:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not _is_inside(option, float(value)):
-        shown = f"{value:g}" if isinstance(value, float) else repr(value)
-        raise _refused(name, "{1}", shown, _rule(option, base))
+        text = f"{value:g}" if isinstance(value, float) else repr(value)
+        raise _refused(name, "{1}", text, _rule(option, base))
     if base is int:
         try:
             operator.index(value)
@@ -160,8 +160,8 @@ def _rule(option: Option, base: Any) -> str:
     """
     kind = "a whole number" if base is int else "a number"
     kind += f" of {option.unit}" if option.unit else ""
-    given = {name: getattr(option, name) for name in ("min", "max", "above", "below")}
-    ends = {name: _told(end) for name, end in given.items() if end is not None}
+    values = {name: getattr(option, name) for name in ("min", "max", "above", "below")}
+    ends = {name: _told(end) for name, end in values.items() if end is not None}
     return _RULES.get(tuple(ends), "is {kind}").format(kind=kind, **ends)
 
 
@@ -283,8 +283,8 @@ def _date(name: str, value: Any) -> dt.date:
 
 
 def _check_places(option: Option, name: str, value: Any) -> None:
-    many = isinstance(value, Sequence) and not isinstance(value, str)
-    for path in value if many else [value]:
+    several = isinstance(value, Sequence) and not isinstance(value, str)
+    for path in value if several else [value]:
         if not isinstance(path, str | Path):
             continue
         if option.place == "read":

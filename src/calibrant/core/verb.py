@@ -301,16 +301,16 @@ class Verb(Struct, dict=True, eq=False):
     def _require_needs(self, arguments: Mapping[str, Any]) -> None:
         """Refuse an option that does nothing by itself."""
         for name, parameter in self.parameters.items():
-            needed = parameter.option.needs
-            alone = needed and name in arguments and arguments.get(needed) is None
+            requirement = parameter.option.needs
+            alone = requirement and name in arguments and arguments.get(requirement) is None
             if alone and arguments[name] != parameter.default:
                 # Loaded here: declaring a verb checks nothing.
                 from calibrant.core.errors import InputError
                 from calibrant.core.hints import Hint
 
-                rule = f"{{{name}}} changes nothing without {{{needed}}}"
+                rule = f"{{{name}}} changes nothing without {{{requirement}}}"
                 raise InputError(
-                    Hint(rule), hint=Hint(f"give {{{needed}}}, or leave out {{{name}}}")
+                    Hint(rule), hint=Hint(f"give {{{requirement}}}, or leave out {{{name}}}")
                 )
 
     def keep_inputs(self, arguments: Mapping[str, Any], written: Iterable[Any] = ()) -> None:

@@ -130,10 +130,10 @@ def table_parts(source: str | Path, columns: BatchColumns) -> list[FilePart]:
     parts: list[FilePart] = []
     for file in parquet_files(source):
         partition = tuple(partition_of(file, str(source)).items())
-        with opened_file(file) as opened:
-            names = [*_names(opened, file), *(name for name, _ in partition)]
+        with opened_file(file) as handle:
+            names = [*_names(handle, file), *(name for name, _ in partition)]
             require_known(columns.names, names, "there is no column {}", source=file)
-            about = opened.metadata
+            about = handle.metadata
             sizes = [about.row_group(group).num_rows for group in range(about.num_row_groups)]
         first = 1
         for groups in _runs(sizes):
@@ -175,16 +175,16 @@ def partition_of(file: str, source: str) -> dict[str, str | None]:
 
 def named_columns(files: Sequence[str], source: str) -> list[str]:
     """Return the columns of parquet files, those that folder names give at the end."""
-    with opened_file(files[0]) as opened:
-        return [*_names(opened, files[0]), *partition_of(files[0], source)]
+    with opened_file(files[0]) as handle:
+        return [*_names(handle, files[0]), *partition_of(files[0], source)]
 
 
 def number_of_rows(files: Iterable[str]) -> int:
     """Return how many rows parquet files have, by their own word."""
     total = 0
     for file in files:
-        with opened_file(file) as opened:
-            total += opened.metadata.num_rows
+        with opened_file(file) as source:
+            total += source.metadata.num_rows
     return total
 
 
@@ -218,13 +218,16 @@ def opened_file(file: str, labels: Sequence[str] = ()) -> Any:
 def read_part(part: FilePart, columns: BatchColumns) -> Iterator[Batch]:
     """Yield the batches of a part; columns of numbers are pyarrow arrays, not yet checked."""
     shared = dict(part.partition)
-    wanted = [name for name in columns.names if name not in shared]
+    target_names = [name for name in columns.names if name not in shared]
     first = part.first_row
     arrow = optional_import("pyarrow", extra="scale", purpose="streaming parquet files")
-    with opened_file(part.file, [name for name in columns.labels if name not in shared]) as opened:
+    with opened_file(part.file, [name for name in columns.labels if name not in shared]) as source:
         try:
-            batches = opened.iter_batches(
-                batch_size=BATCH_ROWS, row_groups=part.row_groups, columns=wanted, use_threads=False
+            batches = source.iter_batches(
+                batch_size=BATCH_ROWS,
+                row_groups=part.row_groups,
+                columns=target_names,
+                use_threads=False,
             )
             for record in batches:
                 yield _batch(record, columns, shared, first)

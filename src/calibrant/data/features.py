@@ -130,7 +130,9 @@ class FeatureEncoder:
     def _with(self, features: Any) -> FeatureEncoder:
         self.features_ = tuple(features)
         self._codes = [
-            None if feature.levels is None else {text: at for at, text in enumerate(feature.levels)}
+            None
+            if feature.levels is None
+            else {text: place for place, text in enumerate(feature.levels)}
             for feature in self.features_
         ]
         return self
@@ -281,10 +283,10 @@ def _number(value: Any, name: str) -> float:
 
 def _unseen(feature: Feature, value: object, *, row: int | None = None) -> InputError:
     categories = feature.levels or ()
-    shown = ", ".join(sorted(categories)[:8]) + (", ..." if len(categories) > 8 else "")
+    text = ", ".join(sorted(categories)[:8]) + (", ..." if len(categories) > 8 else "")
     return InputError(
         f"the feature {feature.name!r} has the category {value!r}, which was not in the rows it "
-        f"was fitted on (known: {shown})",
+        f"was fitted on (known: {text})",
         row=row,
         hint="fit again with such rows, or use unseen='calibration' to give them no correction",
     )

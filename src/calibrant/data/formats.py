@@ -188,11 +188,11 @@ def require_unpackable(path: Path) -> None:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    most, seen = limit("unpacked_bytes"), 0
+    most, observed = limit("unpacked_bytes"), 0
     with unpacked(path) as file:
         while piece := file.read(_PIECE):
-            seen += len(piece)
-            if seen > most:
+            observed += len(piece)
+            if observed > most:
                 raise InputError(
                     f"the {packed_by(path)} data unpacks to more than {most:,} bytes",
                     source=str(path),
@@ -260,8 +260,8 @@ def database_part(source: str | Path) -> tuple[Path, str]:
     """
     name, mark, what = str(source).partition(DATABASE_MARK)
     place = Path(name)
-    named = mark and not Path(source).exists() and place.is_file()
-    return (place, what.strip()) if named and file_format(place) == "sqlite" else (Path(source), "")
+    names = mark and not Path(source).exists() and place.is_file()
+    return (place, what.strip()) if names and file_format(place) == "sqlite" else (Path(source), "")
 
 
 def require_there(source: str | Path) -> None:
@@ -273,11 +273,11 @@ def require_there(source: str | Path) -> None:
     if is_url(text) or text == "-" or any(mark in text for mark in "*?["):
         return
     try:
-        there = database_part(source)[0].exists()
+        exists = database_part(source)[0].exists()
     except (OSError, ValueError):
         # A name that no system takes: said where it is opened.
         return
-    if not there:
+    if not exists:
         raise InputError("there is no such file", source=text, hint="check the path")
 
 
@@ -316,11 +316,11 @@ def entries_below(folder: str | Path, ending: str = "") -> list[Path]:
     []
     """
     entries: list[Path] = []
-    seen = 0
+    observed = 0
     for place, folders, files in os.walk(folder):
         names = files if ending else [*folders, *files]
-        seen += len(folders) + len(files)
-        if seen > MOST_ENTRIES:
+        observed += len(folders) + len(files)
+        if observed > MOST_ENTRIES:
             raise InputError(
                 f"the folder holds more than {MOST_ENTRIES:,} files",
                 source=str(folder),

@@ -72,8 +72,8 @@ def block_dependence(
         a pool (they are independent for that pool), or they are few.
     """
     frame = block.frame
-    drawn = scores.drawn_from is not None or SPREAD in frame.columns
-    if block.cluster is not None or drawn or frame.height < LEAST_ROWS:
+    draws = scores.drawn_from is not None or SPREAD in frame.columns
+    if block.cluster is not None or draws or frame.height < LEAST_ROWS:
         return None
     rows = _under_own_names(scores, frame), block.confidence, block.correct
     return search_dependence(*rows, skip=skip, units=block.units)
@@ -81,24 +81,24 @@ def block_dependence(
 
 def _known_groups(frame: pl.DataFrame, names: Collection[str]) -> list[Indices]:
     """Return the groups of rows in columns whose part in the outcomes is known."""
-    known = []
+    known_names = []
     for name in names:
         column = frame[name] if name in frame.columns else pl.Series(name, [])
         if column.len() and column.dtype.is_float():
             ranks = column.rank("dense", descending=False).fill_null(0).to_numpy()
-            known.append((ranks * _KNOWN_BINS / (ranks.max() + 1)).astype(np.intp))
+            known_names.append((ranks * _KNOWN_BINS / (ranks.max() + 1)).astype(np.intp))
         elif column.len() and not column.dtype.is_nested():
-            known += [each.codes for each in _values(name, column.cast(pl.String))]
-    return known
+            known_names += [each.codes for each in _values(name, column.cast(pl.String))]
+    return known_names
 
 
 def _under_own_names(scores: Scores, frame: pl.DataFrame) -> pl.DataFrame:
     """Return rows whose ids have the name of their column; numbers of rows are no ids."""
     frame = frame.drop(_PLACE, strict=False)
-    asked = scores.reading.columns.get("question_id", "question_id")
+    request = scores.reading.columns.get("question_id", "question_id")
     if "question_id" in scores.assumed:
         return frame.drop("question_id")
-    return frame if asked in frame.columns else frame.rename({"question_id": asked})
+    return frame if request in frame.columns else frame.rename({"question_id": request})
 
 
 def question_clusters(
@@ -130,44 +130,44 @@ def question_clusters(
     """
     if scores.drawn_from is not None or questions.size < LEAST_ROWS:
         return None
-    asked = frame.with_columns(pl.col("question_id").cast(pl.String))
+    question_rows = frame.with_columns(pl.col("question_id").cast(pl.String))
     place = pl.DataFrame({"question_id": questions.astype(str)})
-    first = asked.unique("question_id", keep="first", maintain_order=True)
+    first = question_rows.unique("question_id", keep="first", maintain_order=True)
     rows = place.join(first, on="question_id", how="left", maintain_order="left")
-    own = {*skip, *_of_answers(asked, rows)}
+    own = {*skip, *_of_answers(question_rows, rows)}
     groupings = [*row_groupings(_under_own_names(scores, rows), own)]
-    apart = _apart(confidence, correct)
+    difference = _apart(confidence, correct)
     # Of two models one difference is all there is.
-    models = np.unique(np.linspace(0, len(apart) - 1, _MOST_MODELS).astype(int)).tolist()
-    models = models[:1] if len(apart) == 2 else models
-    found = Dependence(tested=tuple(each.kind for each in groupings))
+    models = np.unique(np.linspace(0, len(difference) - 1, _MOST_MODELS).astype(int)).tolist()
+    models = models[:1] if len(difference) == 2 else models
+    matches = Dependence(tested=tuple(each.kind for each in groupings))
     for model in models:
         nothing, share = np.zeros(questions.size), 1 / len(models)
-        search = search_groups(nothing, apart[model], groupings, share=share)
-        if search.inflation > found.inflation:
-            found = search
-    return found
+        search = search_groups(nothing, difference[model], groupings, share=share)
+        if search.inflation > matches.inflation:
+            matches = search
+    return matches
 
 
 def _of_answers(frame: pl.DataFrame, rows: pl.DataFrame) -> set[str]:
     """Return the columns with several values for one question: they are of answers."""
-    some = frame.filter(pl.col("question_id").is_in(rows["question_id"].head(_SAMPLE).implode()))
-    names = [name for name, kind in some.schema.items() if not kind.is_nested()]
-    counts = some.group_by("question_id").agg(pl.col(names).exclude("question_id").n_unique())
+    subset = frame.filter(pl.col("question_id").is_in(rows["question_id"].head(_SAMPLE).implode()))
+    names = [name for name, kind in subset.schema.items() if not kind.is_nested()]
+    counts = subset.group_by("question_id").agg(pl.col(names).exclude("question_id").n_unique())
     return {name for name in counts.columns[1:] if int(str(counts[name].max())) > 1}
 
 
 def _apart(confidence: Floats, correct: Floats) -> Floats:
     """Return how far each model is from the mean of the others, beyond what confidence says."""
     left = np.full(confidence.shape, np.nan)
-    for model, (said, right) in enumerate(zip(confidence, correct, strict=True)):
-        has = np.isfinite(said) & np.isfinite(right)
+    for model, (confidences, right) in enumerate(zip(confidence, correct, strict=True)):
+        has = np.isfinite(confidences) & np.isfinite(right)
         if has.any():
-            left[model, has] = CellResiduals.of_rows(said[has], right[has]).residual
-    known, told = np.isfinite(left), np.nan_to_num(left)
-    others = np.maximum(known.sum(axis=0) - known, 1)
-    beside = (told.sum(axis=0) - told) / others
-    return np.where(known & (known.sum(axis=0) > 1), told - beside, 0.0)
+            left[model, has] = CellResiduals.of_rows(confidences[has], right[has]).residual
+    finite, notes = np.isfinite(left), np.nan_to_num(left)
+    others = np.maximum(finite.sum(axis=0) - finite, 1)
+    companion = (notes.sum(axis=0) - notes) / others
+    return np.where(finite & (finite.sum(axis=0) > 1), notes - companion, 0.0)
 
 
 def search_dependence(
@@ -201,13 +201,13 @@ def search_dependence(
     >>> search_dependence(frame, said, right).groups[0].grouping.words
     'id without its end'
     """
-    said, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
+    confidences, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
     if units is not None:
-        return _among_units(frame, said, right, units, skip)
+        return _among_units(frame, confidences, right, units, skip)
     if frame.height < LEAST_ROWS:
         return Dependence()
-    known = _known_groups(frame, skip)
-    return search_groups(said, right, row_groupings(frame, skip), known=known)
+    known_values = _known_groups(frame, skip)
+    return search_groups(confidences, right, row_groupings(frame, skip), known=known_values)
 
 
 def _among_units(
@@ -254,24 +254,24 @@ def _texts(name: str, column: pl.Series) -> Iterator[Grouping]:
     """Yield the groupings of a column of strings: categories, times, ids or texts."""
     codes = _codes(column)
     distinct, rows = _distinct(codes), codes.size
-    some = column.drop_nulls().head(_SAMPLE)
-    if some.len() and some.str.contains(_DATE).all():
+    subset = column.drop_nulls().head(_SAMPLE)
+    if subset.len() and subset.str.contains(_DATE).all():
         yield from _times(name, column)
         return
     if 2 <= distinct <= _MOST_VALUES * rows:
         yield Grouping("column", name, name, codes)
-    if distinct <= max(_IDS_SHARE * rows, _LEAST_IDS) or not some.len():
+    if distinct <= max(_IDS_SHARE * rows, _LEAST_IDS) or not subset.len():
         return
-    if 2 * int(some.str.contains(" ", literal=True).sum()) > some.len():
+    if 2 * int(subset.str.contains(" ", literal=True).sum()) > subset.len():
         yield from _near_texts(name, column)
         return
-    parts = some.str.count_matches(_SEPARATOR)
+    parts = subset.str.count_matches(_SEPARATOR)
     if float((parts > 0).cast(pl.Float64).mean() or 0) <= _MOSTLY:  # type: ignore[arg-type]
         return
-    ways = {f"{name} without its end": _without_end}
+    modes = {f"{name} without its end": _without_end}
     if float((parts > 1).cast(pl.Float64).mean() or 0) > _MOSTLY:  # type: ignore[arg-type]
-        ways[f"first part of {name}"] = _first_part
-    for words, part_of in ways.items():
+        modes[f"first part of {name}"] = _first_part
+    for words, part_of in modes.items():
         if _repeats(part_of, column):
             yield Grouping("part", name, words, _codes(part_of(column)))
 
@@ -307,18 +307,20 @@ def _times(name: str, written: pl.Series) -> Iterator[Grouping]:
 def _near_texts(name: str, column: pl.Series) -> Iterator[Grouping]:
     """Yield what texts share: their first words, their last ones, or most of the rare ones."""
     step = _step(column.len())
-    wanted = list(_SHARED)
+    targets = list(_SHARED)
     if step > 1:
         # Texts that hardly repeat in every so-manieth row hardly repeat in all.
-        some = _TextWords(column.gather_every(step))
-        wanted = [way for way in wanted if some.pairs(way) * step >= _LEAST_PAIRS * some.rows]
-    if not wanted:
+        subset = _TextWords(column.gather_every(step))
+        targets = [
+            mode for mode in targets if subset.pairs(mode) * step >= _LEAST_PAIRS * subset.rows
+        ]
+    if not targets:
         return
     whole = _TextWords(column)
-    for way in wanted:
-        if way != "nearly equal" or column.len() <= MOST_TEXTS:
-            yield Grouping("text", name, f"{way} {'of ' * (way != 'nearly equal')}{name}",
-                           whole.codes(way))  # fmt: skip
+    for mode in targets:
+        if mode != "nearly equal" or column.len() <= MOST_TEXTS:
+            yield Grouping("text", name, f"{mode} {'of ' * (mode != 'nearly equal')}{name}",
+                           whole.codes(mode))  # fmt: skip
 
 
 class _TextWords:

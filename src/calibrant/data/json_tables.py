@@ -114,8 +114,8 @@ def flat_rows(lazy: pl.LazyFrame) -> pl.LazyFrame:
         if any(r.stated >= 1 for r in roles) and any(r.graded >= 2 for r in roles):
             parent = f"{name}{_PARENT}"
             lazy = lazy.with_row_index(parent).explode(name)
-            rest = [column for column in schema if column != name]
-            return _without_objects(lazy.select(*rest, parent, name))
+            remainder = [column for column in schema if column != name]
+            return _without_objects(lazy.select(*remainder, parent, name))
     return lazy
 
 
@@ -125,8 +125,8 @@ def _without_objects(lazy: pl.LazyFrame) -> pl.LazyFrame:
         columns = []
         for name, kind in schema.items():
             fields = kind.fields if isinstance(kind, pl.Struct) and _is_object(kind) else ()
-            known = {*schema}
-            parts = [field.name for field in fields if f"{name}.{field.name}" not in known]
+            known_names = {*schema}
+            parts = [field.name for field in fields if f"{name}.{field.name}" not in known_names]
             field = pl.col(name).struct.field
             columns += [field(part).alias(f"{name}.{part}") for part in parts]
             columns += [] if _is_object(kind) else [pl.col(name)]
@@ -141,10 +141,10 @@ def _is_object(kind: pl.DataType) -> bool:
 
 def _has_lines(head: bytes) -> bool:
     """Return whether the start of a file is that of objects on a line each."""
-    first, end, rest = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
+    first, end, tail = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
     if not end:
         return not _is_table(_object(first))
-    return _object(first) is not None and (bool(rest.strip()) or not _is_table(_object(first)))
+    return _object(first) is not None and (bool(tail.strip()) or not _is_table(_object(first)))
 
 
 def _object(line: bytes) -> dict[str, object] | None:
@@ -171,13 +171,13 @@ def _rows_of(one: dict[str, object]) -> list[object] | None:
 
 def _lists(one: Mapping[str, object]) -> dict[str, list[object]]:
     """Return the lists of objects in an object by name, also those deeper in it."""
-    found: dict[str, list[object]] = {}
+    matches: dict[str, list[object]] = {}
     for name, value in one.items():
         if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-            found[name] = value
+            matches[name] = value
         elif isinstance(value, dict):
-            found |= {f"{name}.{key}": rows for key, rows in _lists(value).items()}
-    return found
+            matches |= {f"{name}.{key}": rows for key, rows in _lists(value).items()}
+    return matches
 
 
 def _objects(text: str, path: Path) -> Iterator[Any]:
@@ -200,8 +200,8 @@ def _from_document(document: Any, notes: list[str]) -> Any:
     lists = _lists(document)
     if lists:
         longest = max(lists, key=lambda name: len(lists[name]))
-        if others := [name for name in lists if name != longest]:
-            notes.append(f"The list {longest!r} is read, the longest; {', '.join(others)} is not.")
+        if peers := [name for name in lists if name != longest]:
+            notes.append(f"The list {longest!r} is read, the longest; {', '.join(peers)} is not.")
         return lists[longest]
     values = list(document.values())
     if values and all(isinstance(value, list) for value in values):

@@ -90,7 +90,7 @@ def are_sides(cells: Iterable[pl.Series], columns: JudgeColumns) -> bool:
         return False
     words = {word for column in cells for word in column.drop_nulls().unique()}
     ties = {*_TIES, (columns.tie or "tie").lower()}
-    sides = {word for word in words if (found := _SIDE.match(word)) and found[1] in "ab"}
+    sides = {word for word in words if (match := _SIDE.match(word)) and match[1] in "ab"}
     return len(sides) >= 2 and words <= sides | ties
 
 
@@ -112,12 +112,12 @@ class JudgeCells:
     def sides(self, name: str, cells: pl.Series) -> Floats:
         """Return 1 where the first side is named, 0 for the second and 0.5 for a tie."""
         pairs = self.columns.pairs
-        given = [cell_texts(self.frame[side]).to_list() for side in pairs] or [
+        given_values = [cell_texts(self.frame[side]).to_list() for side in pairs] or [
             [None] * len(cells)
         ] * 2
         tie = (self.columns.tie or "tie").lower()
         values = []
-        for word, a, b in zip(cells.to_list(), *given, strict=True):
+        for word, a, b in zip(cells.to_list(), *given_values, strict=True):
             side = _SIDE.match(word or "")
             if word is None:
                 values.append(np.nan)
@@ -149,9 +149,11 @@ class JudgeCells:
                 values[name] = self._numbers(name, column)
                 scales[name] = self._scale(name, values[name])
         if order and not any(scale.words == order for scale in scales.values()):
-            known = sorted({word for column in cells.values() for word in column.drop_nulls()})
+            known_names = sorted(
+                {word for column in cells.values() for word in column.drop_nulls()}
+            )
             rule = f"none of {', '.join(order)} is a word of the scores or ratings"
-            hint = f"they hold {', '.join(known[:_MOST_WORDS])}"
+            hint = f"they hold {', '.join(known_names[:_MOST_WORDS])}"
             raise InputError(rule, source=self.source, hint=hint)
         shared = [scales[name] for name in self.columns.human]
         if len(set(shared)) > 1:
@@ -169,32 +171,36 @@ class JudgeCells:
     def _numbers(self, name: str, cells: pl.Series) -> Floats:
         """Return ratings, with a label, brackets, a share or a percent sign beside them."""
         distinct = cells.drop_nulls().unique().to_list()
-        found = {word: match[1].replace(",", ".") for word in distinct
+        matches = {word: match[1].replace(",", ".") for word in distinct
                  if (match := _NUMBER.match(word))}  # fmt: skip
-        text = cells.replace_strict(found, default=None, return_dtype=pl.String)
+        text = cells.replace_strict(matches, default=None, return_dtype=pl.String)
         values = text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        if not found and 1 < len(distinct) <= _MOST_WORDS:
+        if not matches and 1 < len(distinct) <= _MOST_WORDS:
             self._ask(f"the words of {name} have no order yet", order=sorted(distinct))
         self._unread(name, cells, np.isfinite(values), "are numbers")
         return values
 
     def _scale(self, name: str, values: Floats) -> RatingScale:
         columns = self.columns
-        given = columns.scale if name in columns.judge else columns.human_scale or columns.scale
-        known = values[np.isfinite(values)]
-        least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-        if given is None:
+        given_values = (
+            columns.scale if name in columns.judge else columns.human_scale or columns.scale
+        )
+        finite = values[np.isfinite(values)]
+        least, most = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+        if given_values is None:
             whole = [ends for ends in _ENDS if ends[0] <= least and most <= ends[1]]
             low, high = whole[0] if whole else (least, max(most, least + 1.0))
             return RatingScale(float(low), float(high))
-        ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|to|\.\.)\s*(-?[\d.]+)\s*", given)
+        ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|to|\.\.)\s*(-?[\d.]+)\s*", given_values)
         if ends is None or float(ends[1]) >= float(ends[2]):
             hint = Hint("write it like {scale}", scale="1-5")
-            raise InputError(f"a scale is two ends, got {given!r}", hint=hint)
+            raise InputError(f"a scale is two ends, got {given_values!r}", hint=hint)
         low, high = float(ends[1]), float(ends[2])
         if least < low or most > high:
             row = int(np.flatnonzero((values < low) | (values > high))[0]) + 1
-            rule = f"column {name} has the value {values[row - 1]:g}, outside its scale {given}"
+            rule = (
+                f"column {name} has the value {values[row - 1]:g}, outside its scale {given_values}"
+            )
             raise InputError(rule, source=self.source, row=row)
         return RatingScale(low, high)
 
@@ -221,16 +227,16 @@ class JudgeCells:
 
     def _unread(self, name: str, cells: pl.Series, read: Any, rule: str) -> None:
         bad = cells.is_not_null().to_numpy() & ~read
-        count, given = int(bad.sum()), int(cells.is_not_null().sum())
+        count, values = int(bad.sum()), int(cells.is_not_null().sum())
         if not count:
             return
         row = int(np.flatnonzero(bad)[0]) + 1
-        told = f"{cells[row - 1]!r} in column {name}"
-        if count * 2 > given:
-            raise InputError(f"cells should {rule}, got {told}".replace("should are", "should be"),
+        notes = f"{cells[row - 1]!r} in column {name}"
+        if count * 2 > values:
+            raise InputError(f"cells should {rule}, got {notes}".replace("should are", "should be"),
                              source=self.source, row=row)  # fmt: skip
         self.notes.append(
-            f"{count:,} of {given:,} cells of {name} could not be read (row {row}: {told}); "
+            f"{count:,} of {values:,} cells of {name} could not be read (row {row}: {notes}); "
             "they count as empty"
         )
 

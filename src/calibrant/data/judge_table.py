@@ -57,11 +57,11 @@ def likely_columns(names: Sequence[str]) -> dict[str, list[str]]:
     >>> likely_columns(["item", "gpt4", "expert1", "expert2"])
     {'judge': ['gpt4'], 'human': ['expert1', 'expert2']}
     """
-    found: dict[str, list[str]] = {}
+    matches: dict[str, list[str]] = {}
     for role in ("human", "judge"):
-        known = {name for part in found.values() for name in part}
-        found[role] = [n for n in names if _LIKELY[role].search(n) and n not in known]
-    return {role: found[role] for role in _LIKELY}
+        known_names = {name for part in matches.values() for name in part}
+        matches[role] = [n for n in names if _LIKELY[role].search(n) and n not in known_names]
+    return {role: matches[role] for role in _LIKELY}
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,10 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
     Batches that people `rated` fill the cells of the rows that they name.
     """
     frame, source = open_judged(data), source_name(data)
-    named = [*columns.judge, *columns.human, *columns.pairs, *columns.features]
-    named += [name for name in (columns.first, columns.swapped, columns.model, columns.question,
+    by_name = [*columns.judge, *columns.human, *columns.pairs, *columns.features]
+    by_name += [name for name in (columns.first, columns.swapped, columns.model, columns.question,
                                 columns.answer) if name]  # fmt: skip
-    require_known(named, frame.columns, "there is no column {}", source=source)
+    require_known(by_name, frame.columns, "there is no column {}", source=source)
     for batch in rated:
         frame = _with_batch(frame, batch, list(columns.human))
     columns = _with_guesses(columns, frame)
@@ -148,13 +148,13 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
     scored = np.all([np.isfinite(values[name]) for name in columns.judge], axis=0)
     if not scored.any():
         raise InputError("no row has a score of the judge", source=source)
-    kept = frame.filter(pl.Series(scored))
+    rows = frame.filter(pl.Series(scored))
     people = np.column_stack([values[name][scored] for name in columns.human])
     if not np.isfinite(people).any():
         rule = f"no row has a rating by people (column {', '.join(columns.human)})"
         hint = "let people rate about 100 rows, chosen at random, and leave the others empty"
         raise InputError(rule, source=source, hint=hint)
-    names, sides = _models(kept, columns)
+    names, sides = _models(rows, columns)
     orders = {
         name: reader.sides(name, cell_texts(frame[name]))[scored]
         for name in (columns.first, columns.swapped)
@@ -162,7 +162,7 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
     }
     missing = int((~scored).sum())
     return JudgeTable(
-        frame=kept,
+        frame=rows,
         source=source,
         columns=columns,
         kind=kind,
@@ -171,7 +171,7 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
         scales={name: scales[name] for name in columns.judge},
         people=people,
         human_scale=scales[columns.human[0]],
-        item=_codes(kept[columns.question] if columns.question else None, kept.height),
+        item=_codes(rows[columns.question] if columns.question else None, rows.height),
         models=names,
         sides=sides,
         first=orders.get(columns.first),
@@ -210,35 +210,35 @@ def _with_batch(frame: pl.DataFrame, batch: Any, people: list[str]) -> pl.DataFr
 
 def _with_guesses(columns: JudgeColumns, frame: pl.DataFrame) -> JudgeColumns:
     lower = {name.lower(): name for name in reversed(frame.columns)}
-    taken = {*columns.judge, *columns.human, *columns.pairs}
-    found = {
-        role: next((lower[n] for n in names if n in lower and lower[n] not in taken), None)
+    selection = {*columns.judge, *columns.human, *columns.pairs}
+    matches = {
+        role: next((lower[n] for n in names if n in lower and lower[n] not in selection), None)
         for role, names in _NAMES.items()
     }
     if columns.pairs:
-        found["model"] = None
+        matches["model"] = None
     elif not columns.model:
-        found["pairs"] = _side_columns(frame, taken)
-    return replace(columns, **{k: v for k, v in found.items() if v and not getattr(columns, k)})
+        matches["pairs"] = _side_columns(frame, selection)
+    return replace(columns, **{k: v for k, v in matches.items() if v and not getattr(columns, k)})
 
 
 def _side_columns(frame: pl.DataFrame, taken: set[str]) -> Any:
     """Return two columns of names that differ by `a` and `b` and hold the same few names."""
     for name in frame.columns:
-        other = re.sub(r"([_\s-])a$", r"\1b", name)
-        if other == name or other not in frame.columns or {name, other} & taken:
+        peer = re.sub(r"([_\s-])a$", r"\1b", name)
+        if peer == name or peer not in frame.columns or {name, peer} & taken:
             continue
-        a, b = (set(cell_texts(frame[part]).drop_nulls().unique()) for part in (name, other))
+        a, b = (set(cell_texts(frame[part]).drop_nulls().unique()) for part in (name, peer))
         if a & b and len(a | b) <= max(2, frame.height // 4):
-            return (name, other)
+            return (name, peer)
     return None
 
 
 def _models(frame: pl.DataFrame, columns: JudgeColumns) -> tuple[tuple[str, ...], Indices | None]:
-    named = columns.pairs or ([columns.model] if columns.model else [])
-    if not named:
+    by_name = columns.pairs or ([columns.model] if columns.model else [])
+    if not by_name:
         return (), None
-    cells = [frame[name].cast(pl.String).fill_null("").to_numpy() for name in named]
+    cells = [frame[name].cast(pl.String).fill_null("").to_numpy() for name in by_name]
     names, codes = np.unique(np.concatenate(cells).astype(str), return_inverse=True)
     sides = codes.reshape(len(cells), -1).T
     if len(names) < 2:

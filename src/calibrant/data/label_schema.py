@@ -119,10 +119,10 @@ class ItemState(Struct, frozen=True):
         """``decided``, ``conflict``, ``unsure`` or ``open``."""
         if self.final in ("right", "wrong"):
             return "decided"
-        said = {label for label in self.labels.values() if label in ("right", "wrong")}
-        if len(said) == 2:
+        confidence = {label for label in self.labels.values() if label in ("right", "wrong")}
+        if len(confidence) == 2:
             return "conflict"
-        if said:
+        if confidence:
             return "decided"
         return "unsure" if self.labels or self.final else "open"
 

@@ -213,18 +213,18 @@ class LabelStore:
         now
             Time in seconds; the clock unless given.
         """
-        at = time.time() if now is None else now
+        place = time.time() if now is None else now
         with self._writing():
-            queue = self._queue(who, at)[:count]
+            queue = self._queue(who, place)[:count]
             # One assignment per open item, until half its lease is over.
-            assigned = {item.id for item in queue if self._holds(item.id, who, at, keeps=keeps)}
-            rows = [(item.id, who, at, int(keeps)) for item in queue if item.id not in assigned]
+            assigned = {item.id for item in queue if self._holds(item.id, who, place, keeps=keeps)}
+            rows = [(item.id, who, place, int(keeps)) for item in queue if item.id not in assigned]
             self._db.executemany(_ASSIGN, rows)
         return queue
 
     def _holds(self, item_id: int, who: str, now: float, *, keeps: bool) -> bool:
-        at, kept = self._assigned.get(item_id, {}).get(who, (-math.inf, False))
-        return kept or (not keeps and at > now - schema.LEASE_SECONDS / 2)
+        place, selection = self._assigned.get(item_id, {}).get(who, (-math.inf, False))
+        return selection or (not keeps and place > now - schema.LEASE_SECONDS / 2)
 
     def open_for(self, who: str, *, now: float | None = None) -> int:
         """Return how many items this person could still be given."""
@@ -233,27 +233,27 @@ class LabelStore:
     def _queue(self, who: str, now: float) -> list[schema.StoredItem]:
         """Return what `who` may label, in the order in which it is given out."""
         self._read_on()
-        ranked = []
+        ranking = []
         for item_id in sorted(self._open):
-            item, said = self._states[item_id].item, self._states[item_id].labels
-            if who in said:
+            item, statement = self._states[item_id].item, self._states[item_id].labels
+            if who in statement:
                 continue
             holders = self._holders(item_id, now)
-            others = (said.keys() | holders) - {who}
+            others = (statement.keys() | holders) - {who}
             if len(others) >= _needed(item):
                 continue
             skipped = any(row.who == who for row in self._labels.get(item_id, ()))
             rank = 3 if skipped else 0 if who in holders else 1 if others else 2
-            ranked.append((rank, item_id, item))
-        return [item for _, _, item in sorted(ranked, key=lambda entry: entry[:2])]
+            ranking.append((rank, item_id, item))
+        return [item for _, _, item in sorted(ranking, key=lambda entry: entry[:2])]
 
     def _holders(self, item_id: int, now: float) -> set[str]:
         """Return who has this item at hand; a skip gives it back."""
         skipped = {row.who: row.label == "skip" for row in self._labels.get(item_id, ())}
         return {
-            who
-            for who, (at, keeps) in self._assigned.get(item_id, {}).items()
-            if (keeps or now - at < schema.LEASE_SECONDS) and not skipped.get(who)
+            person
+            for person, (place, keeps) in self._assigned.get(item_id, {}).items()
+            if (keeps or now - place < schema.LEASE_SECONDS) and not skipped.get(person)
         }
 
     def items(self) -> list[schema.StoredItem]:
@@ -268,25 +268,25 @@ class LabelStore:
     def _read_on(self) -> None:
         """Read what was written since the last look: a request costs no more for what is known."""
         changed = set()
-        for i, q, a, m, wave, pi, twice, along in self._since("items"):
-            item = schema.StoredItem(i, schema.ItemKey(q, a, m), wave, pi, bool(twice), along)
+        for i, q, a, m, wave, pi, twice, extra in self._since("items"):
+            item = schema.StoredItem(i, schema.ItemKey(q, a, m), wave, pi, bool(twice), extra)
             self._states[i] = _state(item, [])
             changed.add(i)
-        for number, who, item_id, label, final, undoes in self._since("labels"):
+        for number, person, item_id, label, final, undoes in self._since("labels"):
             rows = self._labels.setdefault(item_id, [])
             if undoes is None:
-                rows.append(schema.StoredLabel(number, who, item_id, label, bool(final)))
+                rows.append(schema.StoredLabel(number, person, item_id, label, bool(final)))
             else:
                 rows[:] = [row for row in rows if row.id != undoes]
             changed.add(item_id)
-        for _, item_id, who, at, keeps in self._since("assignments"):
-            before = self._assigned.setdefault(item_id, {}).get(who, (at, False))
-            self._assigned[item_id][who] = (max(at, before[0]), bool(keeps) or before[1])
+        for _, item_id, person, place, keeps in self._since("assignments"):
+            before = self._assigned.setdefault(item_id, {}).get(person, (place, False))
+            self._assigned[item_id][person] = (max(place, before[0]), bool(keeps) or before[1])
         for item_id in changed:
             state = _state(self._states[item_id].item, self._labels.get(item_id, []))
             self._states[item_id] = state
-            done = state.final is not None or len(state.labels) >= _needed(state.item)
-            (self._open.discard if done else self._open.add)(item_id)
+            finished = state.final is not None or len(state.labels) >= _needed(state.item)
+            (self._open.discard if finished else self._open.add)(item_id)
 
     def _since(self, table: str) -> list[Any]:
         rows = self._db.execute(_SINCE[table], (self._read[table],)).fetchall()
@@ -312,8 +312,8 @@ class LabelStore:
         with self._writing():
             if not self._db.execute("SELECT 1 FROM items WHERE id = ?", (item_id,)).fetchone():
                 raise InputError(f"item {item_id} was never drawn", source=str(self.path))
-            at = time.time() if now is None else now
-            return self._insert_label(at, who, item_id, label, note, int(final), None)
+            place = time.time() if now is None else now
+            return self._insert_label(place, who, item_id, label, note, int(final), None)
 
     def _insert_label(self, *values: object) -> int:
         columns = "at, who, item_id, label, note, final, undoes"
@@ -330,9 +330,9 @@ class LabelStore:
             row = max(theirs, key=lambda row: row.id, default=None)
             if row is None:
                 return None
-            at = time.time()
-            self._insert_label(at, who, row.item_id, "undo", None, int(row.final), row.id)
-            self._db.execute(_ASSIGN, (row.item_id, who, at, 0))
+            place = time.time()
+            self._insert_label(place, who, row.item_id, "undo", None, int(row.final), row.id)
+            self._db.execute(_ASSIGN, (row.item_id, who, place, 0))
         return self._states[row.item_id].item
 
     def history(self) -> list[dict[str, object]]:
@@ -354,10 +354,10 @@ def _state(item: schema.StoredItem, rows: list[schema.StoredLabel]) -> schema.It
     """Return what the labels of one item say; of each person the last one counts."""
     last = {row.who: row for row in rows if not row.final}
     settled = next((row for row in reversed(rows) if row.final), None)
-    said = {who: row.label for who, row in last.items() if row.label != "skip"}
-    state = schema.ItemState(item, said, None if settled is None else settled.label, 0)
+    statement = {person: row.label for person, row in last.items() if row.label != "skip"}
+    state = schema.ItemState(item, statement, None if settled is None else settled.label, 0)
     if state.status != "decided":
         return state
     deciding = (row.id for row in last.values() if row.label in ("right", "wrong"))
     first = min(deciding, default=0 if settled is None else settled.id)
-    return schema.ItemState(item, said, state.final, first)
+    return schema.ItemState(item, statement, state.final, first)

@@ -46,13 +46,13 @@ def limit(name: str) -> int:
     >>> limit("json_levels")
     64
     """
-    given = os.environ.get(variable(name))
-    if given is None:
+    value = os.environ.get(variable(name))
+    if value is None:
         return LIMITS[name].usual
-    digits = given.strip().replace("_", "")
+    digits = value.strip().replace("_", "")
     if not (digits.isascii() and digits.isdecimal() and 0 < len(digits) < 16 and int(digits)):
         raise InputError(
-            f"{variable(name)} is a whole number above 0, got {given[:40]!r}",
+            f"{variable(name)} is a whole number above 0, got {value[:40]!r}",
             hint=f"the usual value is {LIMITS[name].usual}",
         )
     return int(digits)

@@ -53,8 +53,8 @@ def header_place(rows: Sequence[Cells]) -> int:
         count, words = _filled(row), [cell for cell in row if cell and cell.strip()]
         comment = bool(words) and words[0].startswith("#") and count < width
         if count > max(1, width // 2) and not comment:
-            named = sum(not _NUMBER.fullmatch(cell.strip()) for cell in words) >= _WORDS * count
-            return place if count >= max(2, width - 1) and named else 0
+            names = sum(not _NUMBER.fullmatch(cell.strip()) for cell in words) >= _WORDS * count
+            return place if count >= max(2, width - 1) and names else 0
     return 0
 
 
@@ -66,12 +66,12 @@ def unique_names(header: Cells) -> list[str]:
     >>> unique_names(["ok", "p", "ok", None])
     ['ok', 'p', 'ok [2]', 'column 4']
     """
-    seen: Counter[str] = Counter()
+    observed: Counter[str] = Counter()
     names = []
     for place, cell in enumerate(header, start=1):
         name = (cell or "").strip() or f"column {place}"
-        seen[name] += 1
-        names.append(name if seen[name] == 1 else f"{name} [{seen[name]}]")
+        observed[name] += 1
+        names.append(name if observed[name] == 1 else f"{name} [{observed[name]}]")
     return names
 
 
@@ -98,8 +98,8 @@ def is_loose(head: str, last: str) -> bool:
     rows = [row for row in rows if row]
     if not rows or max(map(len, rows)) < 2:
         return False
-    named = [name.strip() for name in rows[header_place(rows)] if name.strip()]
-    return header_place(rows) > 0 or len({*named}) < len(named) or _is_total(last.split(separator))
+    names = [name.strip() for name in rows[header_place(rows)] if name.strip()]
+    return header_place(rows) > 0 or len({*names}) < len(names) or _is_total(last.split(separator))
 
 
 def _separator(lines: Sequence[str]) -> str:
@@ -120,22 +120,22 @@ def _tidied(rows: list[Cells], notes: tuple[str, ...] = ()) -> Loose:
     rows = [row for row in rows if _filled(row)]
     place = header_place(rows)
     names = unique_names(rows[place]) if rows else []
-    told = [*notes]
+    note = [*notes]
     if place:
-        told.append(f"Left out: {place} {'line' if place == 1 else 'lines'} above the header.")
+        note.append(f"Left out: {place} {'line' if place == 1 else 'lines'} above the header.")
     body = [row for row in rows[place + 1 :] if not _is_comment(row)]
     if comments := len(rows) - place - 1 - len(body):
-        told.append(f"Left out: {comments} comments among the rows.")
+        note.append(f"Left out: {comments} comments among the rows.")
     totals = [row for row in body[-_LAST:] if _is_total(row)]
     if totals and not any(_is_total(row) for row in body[:-_LAST]):
         body = [*body[:-_LAST], *(row for row in body[-_LAST:] if not _is_total(row))]
-        told.append(f"Left out: {len(totals)} {'row' if len(totals) == 1 else 'rows'} of totals.")
+        note.append(f"Left out: {len(totals)} {'row' if len(totals) == 1 else 'rows'} of totals.")
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
     wide = len(names)
     writer.writerows([*row, *[None] * (wide - len(row))] for row in body)
-    return Loose(out.getvalue().encode(), tuple(told))
+    return Loose(out.getvalue().encode(), tuple(note))
 
 
 def _is_comment(row: Cells) -> bool:
@@ -166,8 +166,8 @@ def workbook(path: Path) -> Loose:
     best = max(sizes, key=sizes.__getitem__, default="")
     if not sizes.get(best):
         raise InputError("the workbook is empty")
-    others = ", ".join(name for name in sizes if name != best and sizes[name])
-    note = f"The sheet {best!r} is read, the largest; {others} is not." if others else ""
+    peers = ", ".join(name for name in sizes if name != best and sizes[name])
+    note = f"The sheet {best!r} is read, the largest; {peers} is not." if peers else ""
     return _tidied(sheets[best], (note,) if note else ())
 
 

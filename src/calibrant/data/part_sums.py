@@ -74,8 +74,8 @@ class PartSums:
     def leave_out(self, rule: str, count: int, rows: Iterable[str]) -> None:
         """Count rows that break a rule, and name the first few of them."""
         self.dropped[rule] = self.dropped.get(rule, 0) + count
-        named = self.dropped_rows.setdefault(rule, [])
-        named += islice(rows, ROWS_NAMED - len(named))
+        names = self.dropped_rows.setdefault(rule, [])
+        names += islice(rows, ROWS_NAMED - len(names))
 
     def add_blocks(self, blocks: Mapping[Key, CellSums]) -> None:
         """Take in further sums by block."""
@@ -156,8 +156,8 @@ def _add(rows: ScoredRows, part: FilePart, plan: SumPlan, table: SumTable, out: 
         if keep is None:
             table.add(confidence, correct, lookup, codes)
         elif keep.any():
-            chosen = None if codes is None else codes[keep]
-            table.add(confidence[keep], correct[keep], lookup, chosen)
+            choice = None if codes is None else codes[keep]
+            table.add(confidence[keep], correct[keep], lookup, choice)
 
 
 def _numbers(column: Any, name: str, part: FilePart) -> Array:
@@ -188,8 +188,8 @@ def _at_the_ends(values: Array) -> Array:
     """Return confidences, those that lie beside 0 or 1 by rounding alone at that end."""
     from calibrant.data.rules import NOISE
 
-    beside = (values >= -NOISE) & (values <= 1 + NOISE)
-    return np.where(beside, np.clip(values, 0, 1), values)
+    companion = (values >= -NOISE) & (values <= 1 + NOISE)
+    return np.where(companion, np.clip(values, 0, 1), values)
 
 
 def _binary(values: Array) -> bool:
@@ -240,8 +240,8 @@ def _count_unscored(some: Indices, rows: ScoredRows, plan: SumPlan, out: PartSum
     outcome = rows.correct[some].astype(np.intp)
     for column in plan.by or ("",):
         codes, keys, _ = _keys(rows, column, plan)
-        at = np.zeros(some.size, np.intp) if codes is None else codes[some]
-        counts = np.bincount(2 * at + outcome, minlength=2 * len(keys)).reshape(-1, 2)
+        place = np.zeros(some.size, np.intp) if codes is None else codes[some]
+        counts = np.bincount(2 * place + outcome, minlength=2 * len(keys)).reshape(-1, 2)
         for code in np.flatnonzero(counts.any(axis=1)):
             out.unscored[keys[code]] = out.unscored.get(keys[code], 0) + counts[code]
 
@@ -264,8 +264,8 @@ def _kept(rows: ScoredRows, part: FilePart, plan: SumPlan, out: PartSums) -> Arr
     keep = np.ones(batch.rows, np.bool_)
     for rule, places in broken.items():
         keep[places] = False
-        named = (f"{part.file}:{batch.first_row + int(place)}" for place in places)
-        out.leave_out(rule, places.size, named)
+        names = (f"{part.file}:{batch.first_row + int(place)}" for place in places)
+        out.leave_out(rule, places.size, names)
     unscored = ~keep
     for rule, places in broken.items():
         unscored[places] &= rule in UNSCORED

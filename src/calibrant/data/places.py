@@ -38,7 +38,7 @@ def read_database(path: Path, what: str) -> pl.DataFrame:
     # Loaded here: a large table is streamed without this library.
     import polars as pl
 
-    columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
     return pl.DataFrame(columns, strict=False)
 
 
@@ -50,9 +50,9 @@ def _table(db: sqlite3.Connection, path: Path, what: str) -> str:
     if not what and len(names) == 1:
         return names[0]
     place = f"{path.name}{DATABASE_MARK}"
-    which = f"there is no table {what!r}" if what else f"the database has {len(names)} tables"
+    kind = f"there is no table {what!r}" if what else f"the database has {len(names)} tables"
     raise InputError(
-        f"{which}: {', '.join(sorted(names)[:8])}",
+        f"{kind}: {', '.join(sorted(names)[:8])}",
         source=str(path),
         hint=f"name one, {place}{(sorted(names) or ['TABLE'])[0]}, or write a query: "
         f"'{place}SELECT ..'",
@@ -70,18 +70,18 @@ def fetched(url: str) -> Path:
     fsspec = optional_import("fsspec", extra="scale", purpose=f"reading {url}")
     name = address_name(url).name
     place = Path(tempfile.mkdtemp(dir=_folder().name)) / name
-    most, seen = limit("unpacked_bytes"), 0
+    most, observed = limit("unpacked_bytes"), 0
     try:
         with fsspec.open(url, "rb") as remote, place.open("wb") as copy:
             while piece := remote.read(_PIECE):
-                seen += copy.write(piece)
-                if seen > most:
+                observed += copy.write(piece)
+                if observed > most:
                     break
     except Exception as error:  # noqa: BLE001 - every protocol's library has errors of its own
         raise InputError(
             f"the address cannot be read: {error}", source=url, hint="check the address"
         ) from None
-    if seen > most:
+    if observed > most:
         hint = limit_hint("unpacked_bytes")
         raise InputError(f"the table has more than {most:,} bytes", source=url, hint=hint)
     return place
@@ -120,9 +120,9 @@ def refuse_foreign_database(path: Path, table: str, what: str) -> None:
         return  # damaged, or in use: whoever opens it says so
     names = [str(name) for (name,) in rows]
     if names and table not in names:
-        shown = ", ".join(sorted(names)[:3])
+        text = ", ".join(sorted(names)[:3])
         raise InputError(
-            f"this is no {what}, but a database of another program (tables: {shown})",
+            f"this is no {what}, but a database of another program (tables: {text})",
             source=str(path),
             hint="name another file",
         )

@@ -38,8 +38,8 @@ def rows_per_text(frame: pl.DataFrame) -> float | None:
     if most == 1:
         return 1.0
     fewest = counts["texts"].min()
-    named = most <= _MOST_ROWS and isinstance(fewest, int) and fewest >= _LEAST_QUESTIONS
-    return float(most) if named and not frame["question_id"].null_count() else None
+    names = most <= _MOST_ROWS and isinstance(fewest, int) and fewest >= _LEAST_QUESTIONS
+    return float(most) if names and not frame["question_id"].null_count() else None
 
 
 def counted_once(scores: Scores) -> Scores:
@@ -74,8 +74,8 @@ def counted_once(scores: Scores) -> Scores:
 
 def _some_are_unique(rows: pl.DataFrame) -> bool:
     """Return whether rows from all over a large table stand there once: so do nearly all then."""
-    some = rows.gather_every(rows.height // _LOOKED_AT)
-    alike = rows.filter(pl.col("confidence").is_in(some["confidence"].implode()))
+    subset = rows.gather_every(rows.height // _LOOKED_AT)
+    alike = rows.filter(pl.col("confidence").is_in(subset["confidence"].implode()))
     return not bool(alike.is_duplicated().any())
 
 
@@ -132,9 +132,9 @@ def heed_runs(
         if ids and not (rows.select(keys).is_duplicated().any() and rows.is_unique().all()):
             continue
         if not repeats:
-            which = "of each question" if ids else f"in each of {sizes[0]:,} places"
+            kind = "of each question" if ids else f"in each of {sizes[0]:,} places"
             raise InputError(
-                f"the column {name!r} tells {number} rows {which} apart",
+                f"the column {name!r} tells {number} rows {kind} apart",
                 hint=Hint(
                     "if they are repeated answers to one question, use {repeats}; for a verdict of "
                     "each, use {method}",
@@ -144,6 +144,8 @@ def heed_runs(
             )
         if not ids:
             place = rows.select(pl.int_range(pl.len()).over(*_KEYS, "_run").cast(pl.String))
-            said = f"Rows in the same place of each {name} are repeated answers to one question."
-            return frame.with_columns(place.to_series().alias("question_id")), said
+            statement = (
+                f"Rows in the same place of each {name} are repeated answers to one question."
+            )
+            return frame.with_columns(place.to_series().alias("question_id")), statement
     return frame, None

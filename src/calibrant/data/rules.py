@@ -176,17 +176,17 @@ def row_error(
     total
         Rows of the whole table.
     """
-    wanted = ["duplicate_row"] if "duplicate_row" in faults else list(faults)
-    first = next(bad.filter(pl.col("rule").is_in(wanted)).iter_rows(named=True), None)
+    targets = ["duplicate_row"] if "duplicate_row" in faults else list(faults)
+    first = next(bad.filter(pl.col("rule").is_in(targets)).iter_rows(named=True), None)
     first = bad.row(0, named=True) if first is None else first
     rule = RULES[first["rule"]]
     column = rule.name.split("_")[0]
-    shown = {
+    display = {
         "duplicate": f"question_id = {first['question_id']!r}, model = {first['model']!r}, "
         f"method = {first['method']!r}",
         "answer": "answer = null",
     }.get(column) or f"{column} = {_value_shown(column, first)}"
-    text = f"{rule.sentence} ({shown}); {bad.height} of {total} rows break a rule: "
+    text = f"{rule.sentence} ({display}); {bad.height} of {total} rows break a rule: "
     text, where = text + counts_text(counts), {"source": source, "row": first["_row"]}
     if {*faults} <= _CELLS and 2 * bad.height < total:
         without = PossibleReading(f"without {bad.height} of {total} rows", {"on_invalid": "drop"})
@@ -241,19 +241,19 @@ def broken_rows(rows: ScoredRows, *, model: str | None, method: str | None) -> d
 
 def may_be_left_out(on_invalid: str) -> Collection[str]:
     """Return the rules that rows may break and are then left out; a part knows no shares."""
-    ways = {"error": (), "missing": (*MISSING, *UNSCORED, "correct_missing"), "drop": RULES}
-    return ways[on_invalid]
+    modes = {"error": (), "missing": (*MISSING, *UNSCORED, "correct_missing"), "drop": RULES}
+    return modes[on_invalid]
 
 
 def first_broken(rows: ScoredRows, broken: dict[str, Array], file: str) -> InputError:
     """Return the error that names the first row that breaks a rule."""
     name = min(broken, key=lambda rule: int(broken[rule][0]))
-    rule, at, batch = RULES[name], int(broken[name][0]), rows.batch
-    column, shown = rule.name.split("_")[0], "null"
+    rule, place, batch = RULES[name], int(broken[name][0]), rows.batch
+    column, visible = rule.name.split("_")[0], "null"
     stored = {"confidence": batch.confidence[rows.name], "correct": batch.correct}.get(column)
-    if stored is not None and not (stored.null_count and _null(stored)[at]):
-        shown = str(float((rows.confidence if column == "confidence" else rows.correct)[at]))
-    text, row = f"{rule.sentence} ({column} = {shown})", batch.first_row + at
+    if stored is not None and not (stored.null_count and _null(stored)[place]):
+        visible = str(float((rows.confidence if column == "confidence" else rows.correct)[place]))
+    text, row = f"{rule.sentence} ({column} = {visible})", batch.first_row + place
     return InputError(text, source=file, row=row, hint=rule.hint)
 
 

@@ -92,27 +92,27 @@ class Scores:
     def emptied(self) -> list[str]:
         """Models of which every row was left out; their count alone would not name them."""
         out = [part for part in (self.rejected, self.weightless) if "model" in part.columns]
-        named = {str(name) for part in out for name in part["model"].drop_nulls().unique()}
-        return sorted(named - {*map(str, self.frame["model"].unique())})
+        names = {str(name) for part in out for name in part["model"].drop_nulls().unique()}
+        return sorted(names - {*map(str, self.frame["model"].unique())})
 
     def only(self, **wanted: Collection[str] | None) -> Scores:
         """Return the rows of some models or methods, `None` for all; so of those left out."""
-        chosen = {column: list(names) for column, names in wanted.items() if names is not None}
-        if not chosen:
+        choice = {column: list(names) for column, names in wanted.items() if names is not None}
+        if not choice:
             return self
 
         def kept(part: pl.DataFrame) -> pl.DataFrame:
-            named = {column: names for column, names in chosen.items() if column in part.columns}
-            return part.filter(*(pl.col(column).is_in(names) for column, names in named.items()))
+            by_name = {column: names for column, names in choice.items() if column in part.columns}
+            return part.filter(*(pl.col(column).is_in(names) for column, names in by_name.items()))
 
         part = self.each(kept)
         if "model" not in self.rejected.columns:
             return part
         # A row that breaks several rules counts once: which others it broke is not kept.
         rules = Counter(part.rejected["rule"].to_list())
-        named = {*self.rejected["rule"].to_list()}
-        others = {rule: n for rule, n in self.dropped.items() if rule not in named}
-        return replace(part, dropped={**rules, **others})
+        by_name = {*self.rejected["rule"].to_list()}
+        peers = {rule: n for rule, n in self.dropped.items() if rule not in by_name}
+        return replace(part, dropped={**rules, **peers})
 
     def each(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Scores:
         """Return the table with its rows changed, those that are left out too."""
@@ -260,10 +260,10 @@ def _named_rows(parts: Sequence[Scores]) -> dict[str, list[str]]:
 def split_weightless(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows that weigh something, and those of weight 0, which count for nothing."""
     nothing = pl.col("weights") == 0
-    kept = frame.filter(~nothing)
-    if kept.height == 0:
+    mask = frame.filter(~nothing)
+    if mask.height == 0:
         raise InputError("the weights must not all be 0")
-    return kept, frame.filter(nothing)
+    return mask, frame.filter(nothing)
 
 
 def row_weights(frame: pl.DataFrame) -> Floats | None:
@@ -304,8 +304,8 @@ def models_by_file(sources: Sequence[Any]) -> list[str | None]:
         ["/".join(path) for path in below],
     ):
         if len(set(names)) == len(names):
-            rest = iter(names)
-            return [next(rest) if isinstance(s, str | Path) else None for s in sources]
+            remainder = iter(names)
+            return [next(remainder) if isinstance(s, str | Path) else None for s in sources]
     twice = next(file for file, path in zip(files, paths, strict=True) if paths.count(path) > 1)
     raise InputError("the file is given twice", source=twice, hint="give each file once")
 
@@ -321,9 +321,9 @@ def _below_shared(paths: list[list[str]]) -> list[list[str]]:
 def rejected_rows(bad: pl.DataFrame) -> pl.DataFrame:
     """Return the rows that are left out; a cell that is no number stays as it was written."""
     texts = [f"_{role}_text" for role in ("confidence", "correct", "weights")]
-    written = [pl.col(name).alias(name[1:]) for name in texts if bad[name].count()]
+    text = [pl.col(name).alias(name[1:]) for name in texts if bad[name].count()]
     hidden = [name for name in bad.columns if name.startswith("_") and name != "_row"]
-    return bad.with_columns(written).drop(hidden).rename({"_row": "row"})
+    return bad.with_columns(text).drop(hidden).rename({"_row": "row"})
 
 
 def mended_scores(scores: Scores, path: str | Path) -> Scores:
@@ -349,13 +349,13 @@ def mended_scores(scores: Scores, path: str | Path) -> Scores:
             gaps.append(f"{name}nothing is promised of this map ({fitted.verdict})")
         if fitted.columns is not None:
             gaps.append(f"{name}the map's columns ({', '.join(fitted.columns.names)}) are not read")
-        stated = confidence[rows]
-        confidence[rows] = fitted.probabilities(stated)
-        if fitted.reference and (shift := fitted.check(stated.tolist())).shifted:
+        stated_confidence = confidence[rows]
+        confidence[rows] = fitted.probabilities(stated_confidence)
+        if fitted.reference and (shift := fitted.check(stated_confidence.tolist())).shifted:
             doubts.append(name + shift.text)
     note = " ".join([f"Confidences are mended by {path}.", *(f"{part}." for part in gaps), *doubts])
-    mended = frame.with_columns(confidence=pl.Series(np.asarray(confidence)))
-    return replace(scores, frame=mended, reading=structs.replace(scores.reading, mended=note))
+    corrected = frame.with_columns(confidence=pl.Series(np.asarray(confidence)))
+    return replace(scores, frame=corrected, reading=structs.replace(scores.reading, mended=note))
 
 
 def _map_of(

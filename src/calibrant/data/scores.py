@@ -261,8 +261,8 @@ def _no_probabilities(reading: Reading) -> InputError:
 
 def _only(use: str, names: Sequence[str]) -> str | None:
     """Return the only column that is called so."""
-    found = columns_called(use, names)
-    return found[0] if len(found) == 1 else None
+    result = columns_called(use, names)
+    return result[0] if len(result) == 1 else None
 
 
 def _named_columns(*wanted: str | None) -> list[str]:
@@ -279,12 +279,12 @@ def _select(
     others: bool,
 ) -> pl.LazyFrame:
     """Select the roles under their own names, the features beside them, rows numbered from 1."""
-    used = {named[0] for role, named in roles.columns.items() if len(named) == 1}
+    used = {by_name[0] for role, by_name in roles.columns.items() if len(by_name) == 1}
     used -= set(roles["cluster"])
     used.update(roles["confidence"], *(roles[role] for role in BESIDE))
     if features is None or others:
-        rest = [name for name in names if name not in used and name not in _OWN]
-        features = [*(features or ()), *rest]
+        remainder = [name for name in names if name not in used and name not in _OWN]
+        features = [*(features or ()), *remainder]
     extra = [name for name in dict.fromkeys(features) if name not in _OWN]
     for name in extra:
         require_column(name, names, role="a group or a feature")
@@ -304,22 +304,22 @@ def _select(
 
 def _scored(place: int, roles: Roles) -> list[pl.Expr]:
     """Return what belongs to one of the confidences: its model, method, outcome and answer."""
-    column, many = roles["confidence"][place], len(roles["confidence"]) > 1
+    column, several = roles["confidence"][place], len(roles["confidence"]) > 1
     model = pl.lit(roles.models[place] if roles.models else "model")
     if roles["model"]:
         model = pl.col(roles["model"][0]).cast(pl.String)
     method = pl.lit("confidence" if roles.models else column)
     if roles["method"]:
         method = pl.col(roles["method"][0]).cast(pl.String())
-        method = pl.concat_str([method, pl.lit(column)], separator=":") if many else method
-    beside = {role: roles[role][place % len(roles[role])] for role in BESIDE if roles[role]}
+        method = pl.concat_str([method, pl.lit(column)], separator=":") if several else method
+    companion = {role: roles[role][place % len(roles[role])] for role in BESIDE if roles[role]}
     return [
         pl.col(column).alias("confidence"),
         pl.lit(place).alias("_place"),
         model.alias("model"),
         method.alias("method"),
-        *(pl.col(name).alias(role) for role, name in beside.items()),
-        *([] if "correct" in beside else [pl.lit(None).alias("correct")]),
+        *(pl.col(name).alias(role) for role, name in companion.items()),
+        *([] if "correct" in companion else [pl.lit(None).alias("correct")]),
     ]
 
 
@@ -333,13 +333,13 @@ def _typed(
     graded: bool,
 ) -> tuple[pl.DataFrame, Reading]:
     """Read numbers, remembering the text of cells that hold none, and how they were read."""
-    names, wanted = roles["confidence"], scale or roles.scale
+    names, target_names = roles["confidence"], scale or roles.scale
     if right is None and not graded:
         roles = _with_meaning(frame, roles)
     # Columns that become methods may be written on scales of their own.
     parts = frame.partition_by("_place", maintain_order=True) if len(names) > 1 else [frame]
     read = [
-        read_confidence(part, wanted, non_probability, name)
+        read_confidence(part, target_names, non_probability, name)
         for part, name in zip(parts, names, strict=True)
     ]
     frame = pl.concat([part for part, _, _ in read], how="diagonal_relaxed")
@@ -348,7 +348,7 @@ def _typed(
         frame = read_number(frame, "weights").with_columns(_weighted=pl.lit(True))
     else:
         frame = frame.with_columns(weights=pl.lit(1.0), _weights_text=_NO_TEXT, _weighted=False)
-    columns = {role: ",".join(named) for role, named in roles.columns.items() if named}
+    columns = {role: ",".join(by_name) for role, by_name in roles.columns.items() if by_name}
     guessed = (scale is None and roles.scale is not None) or any(part[2] for part in read)
     all_guessed = (*roles.guessed, *(["scale"] if guessed else []))
     cluster = columns.pop("cluster", None)
@@ -396,8 +396,8 @@ def _checked(
     faults = set(broken) - _left_out(counts, on_invalid, frame.height)
     if faults:
         raise rules.row_error(bad, source, faults=faults, counts=counts, total=frame.height)
-    kept = frame.filter(pl.col("rule").is_null())
-    if kept.height == 0:
+    keep_mask = frame.filter(pl.col("rule").is_null())
+    if keep_mask.height == 0:
         above = set(broken) == {"confidence_above_1"}
         raise InputError(
             f"no row keeps the rules: {rules.counts_text(counts)}",
@@ -407,7 +407,7 @@ def _checked(
     rows = {
         name: bad.filter(mask)["_row"].head(_ROWS_NAMED).to_list() for name, mask in broken.items()
     }
-    scores = _clean(kept, source)
+    scores = _clean(keep_mask, source)
     return replace(
         scores,
         dropped=counts,
@@ -444,8 +444,13 @@ def _unscored(
 def _with_duplicates() -> pl.Expr:
     """Mark second and later valid rows of a question; choosing one of them would be a guess."""
     valid = pl.col("rule").is_null()
-    seen = valid.cast(pl.Int64).cum_sum().over(*score_table.ROW_KEYS)
-    return pl.when(valid & (seen > 1)).then(pl.lit("duplicate_row")).otherwise("rule").alias("rule")
+    observed = valid.cast(pl.Int64).cum_sum().over(*score_table.ROW_KEYS)
+    return (
+        pl.when(valid & (observed > 1))
+        .then(pl.lit("duplicate_row"))
+        .otherwise("rule")
+        .alias("rule")
+    )
 
 
 def _clean(frame: pl.DataFrame, source: str) -> score_table.Scores:
@@ -454,5 +459,5 @@ def _clean(frame: pl.DataFrame, source: str) -> score_table.Scores:
     clean = frame.drop(hidden if weighted else [*hidden, "weights"])
     if not weighted:
         return score_table.Scores(clean, source)
-    kept, weightless = score_table.split_weightless(clean)
-    return score_table.Scores(kept, source, weightless=weightless)
+    selection, weightless = score_table.split_weightless(clean)
+    return score_table.Scores(selection, source, weightless=weightless)

@@ -33,19 +33,19 @@ def spells(tokens: Sequence[str], text: str, *, stop: Sequence[str] = ()) -> boo
     joined = joined.replace("bytes:\\x", "\\x")
     # Tokens can be meant as they are, with marks, or as bytes.
     readings = (joined, joined.translate(_MARKS), _as_bytes(joined))
-    return any(shown is not None and _same(shown, text, tokens, stop) for shown in readings)
+    return any(label is not None and _same(label, text, tokens, stop) for label in readings)
 
 
 def _same(shown: str, text: str, tokens: Sequence[str], stop: Sequence[str]) -> bool:
-    plain, wanted = _squeezed(_without_ends(shown)), _squeezed(text)
+    plain, target = _squeezed(_without_ends(shown)), _squeezed(text)
     if _UNDECODED.search(shown):
-        plain, wanted = _ascii(_UNDECODED.sub("", plain)), _ascii(wanted)
-    if plain == wanted or _squeezed(shown) == wanted:
+        plain, target = _ascii(_UNDECODED.sub("", plain)), _ascii(target)
+    if plain == target or _squeezed(shown) == target:
         return True
-    rest = plain.removeprefix(wanted) if plain.startswith(wanted) else ""
+    remainder = plain.removeprefix(target) if plain.startswith(target) else ""
     # A text is cut at its stop text, which may lie inside the last token.
-    return bool(rest) and any(
-        rest.startswith(end) if end else len(rest) <= len(tokens[-1])
+    return bool(remainder) and any(
+        remainder.startswith(end) if end else len(remainder) <= len(tokens[-1])
         for end in map(_squeezed, stop)
     )
 
@@ -80,6 +80,6 @@ def _as_bytes(joined: str) -> str | None:
 def _byte_alphabet() -> dict[str, int]:
     """Return the byte of every letter: printable ones stand for themselves, others follow 256."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in plain]
-    shown = {chr(byte): byte for byte in plain}
-    return shown | {chr(256 + place): byte for place, byte in enumerate(others)}
+    peers = [byte for byte in range(256) if byte not in plain]
+    display = {chr(byte): byte for byte in plain}
+    return display | {chr(256 + place): byte for place, byte in enumerate(peers)}

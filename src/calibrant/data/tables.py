@@ -286,10 +286,10 @@ def with_fields(lazy: pl.LazyFrame, wanted: Iterable[str | None]) -> pl.LazyFram
 
 
 def _field(name: str, schema: pl.Schema) -> pl.Expr | None:
-    first, *rest = name.split(".")
+    first, *tail = name.split(".")
     kind = schema.get(first)
     expression = pl.col(first)
-    for part in rest:
+    for part in tail:
         fields = {field.name: field.dtype for field in getattr(kind, "fields", [])}
         if part not in fields:
             return None

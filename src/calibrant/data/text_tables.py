@@ -63,10 +63,10 @@ def scan_text_table(
         # Reading says what is wrong.
         return _lazy(path, kind.separator, kind.as_is, infer_schema_length=None)
     stripped = {name: name.strip() or name for name in kind.schema}
-    named = {*names, *name_columns([*stripped.values()])}
+    by_name = {*names, *name_columns([*stripped.values()])}
     # A name of these types would be written in another way than it was read.
     rewritten = {n for n, d in kind.schema.items() if d.is_float() or d == pl.Boolean()}
-    as_written = {n for n in rewritten if stripped[n] in named}
+    as_written = {n for n in rewritten if stripped[n] in by_name}
     as_written |= {n for n, d in kind.schema.items() if stripped[n] in groups and d.is_float()}
     schema = {n: pl.String() if n in as_written else d for n, d in kind.schema.items()}
     table = _lazy(path, kind.separator, kind.as_is, schema=schema)
@@ -329,10 +329,10 @@ def _odd_in(raw: npt.NDArray[np.uint8], marks: Mask) -> bool:
     zero = (raw[1:-1] == ord("0")) & digit[2:] & ~digit[:-2] & (raw[:-2] != ord("."))
     ends = np.flatnonzero(~digit)
     before = np.concatenate([np.flatnonzero(zero), ends[:-1][np.diff(ends) > _LONG]])
-    sign, ahead = raw[before], raw[np.maximum(before - 1, 0)]
+    sign, lead = raw[before], raw[np.maximum(before - 1, 0)]
     signed = (sign == ord("-")) | (sign == ord("+"))
     # The digits behind an exponent, as in 1e-05, begin no number.
-    power = signed & ((ahead == ord("e")) | (ahead == ord("E")))
+    power = signed & ((lead == ord("e")) | (lead == ord("E")))
     return bool((marks[sign] & ~power).any())
 
 

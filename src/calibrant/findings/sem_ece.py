@@ -53,7 +53,7 @@ def margin_strata(
     """Return both calibration errors by top-two margin, in equal-width strata of [0, 1]."""
     how = estimators.Bootstrap(bins, level, resamples, as_generator(rng))
     place = np.minimum((scores.margin * strata).astype(np.int64), strata - 1)
-    measured = []
+    measurements = []
     for number in range(strata):
         rows = np.flatnonzero(place == number)
         if rows.size == 0:
@@ -64,8 +64,8 @@ def margin_strata(
         over = _mean(first[0] - first[1], level)
         low, high, n = number / strata, (number + 1) / strata, int(rows.size)
         values = sem1.value, sem2.value
-        measured.append(MarginStratum(low, high, n, *values, gap, over, sem1, sem2))
-    return measured
+        measurements.append(MarginStratum(low, high, n, *values, gap, over, sem1, sem2))
+    return measurements
 
 
 class RegimeRow(Struct, frozen=True):
@@ -83,7 +83,7 @@ def regime_summary(scores: estimators.QuestionScores, *, level: float = 0.95) ->
     for name in ("jensen", "low-margin", "large-margin"):
         inside = scores.regime == name
         values = (scores.sem1 - scores.label1)[inside], scores.gap[inside]
-        means = [_mean(of, level) for of in values] if inside.any() else []
+        means = [_mean(part, level) for part in values] if inside.any() else []
         rows.append(RegimeRow(name, int(inside.sum()), *means))
     return rows
 
@@ -93,8 +93,8 @@ def regime_plane(scores: estimators.QuestionScores, *, step: float = 0.25) -> li
     place = np.floor(theory.standardised_margin(scores.margin, scores.mass, scores.n) / step)
     cells, count = np.unique(np.column_stack([scores.classes, place]), axis=0, return_counts=True)
     return [
-        PlaneCell(classes=int(classes), margin=float((at + 0.5) * step), n=int(n))
-        for (classes, at), n in zip(cells, count, strict=True)
+        PlaneCell(classes=int(classes), margin=float((position + 0.5) * step), n=int(n))
+        for (classes, position), n in zip(cells, count, strict=True)
     ]
 
 
@@ -131,8 +131,8 @@ def boundary_alignment(
     }
     rows = []
     for name, standard in standards.items():
-        off = np.abs(scores.margin * root / np.where(standard > 0, standard, np.nan) - 1)
-        near = np.flatnonzero(off <= window + 1e-9)
+        deviation = np.abs(scores.margin * root / np.where(standard > 0, standard, np.nan) - 1)
+        near = np.flatnonzero(deviation <= window + 1e-9)
         if not near.size:
             rows.append(BoundaryRow(name, 0))
             continue
@@ -180,13 +180,13 @@ def leading_answer(scores: estimators.QuestionScores, *, level: float = 0.95) ->
 def hardest_questions(scores: estimators.QuestionScores) -> list[dict[str, object]]:
     """Return the questions with the largest gap between Sem1 and Sem2, hardest first."""
     order = np.argsort(-scores.gap, kind="stable")[:_HARDEST]
-    named = ("sem1", "sem2", "gap", "margin")
+    names = ("sem1", "sem2", "gap", "margin")
     return [
         {
             "question_id": str(scores.ids[row]),
             "n": int(scores.n[row]),
             "classes": int(scores.classes[row]),
-            **{name: float(getattr(scores, name)[row]) for name in named},
+            **{name: float(getattr(scores, name)[row]) for name in names},
             "correct": float(scores.label1[row]),
             "regime": str(scores.regime[row]),
         }

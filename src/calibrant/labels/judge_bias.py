@@ -38,17 +38,17 @@ def biases(table: JudgeTable, judge: str, score: Floats, *, same: bool) -> Itera
         yield from _position(table, judge, score)
         yield from _longer(table, score)
         return
-    for kind, name, chosen in _parts(table):
-        found = favour(score, table.people, chosen)
+    for kind, name, choice in _parts(table):
+        result = favour(score, table.people, choice)
         method = "two people"
-        if found is None and same and np.isfinite(table.people).sum(axis=1).max() < 2:
-            found, method = lead_beyond_people(score, table.people, chosen), "one person"
-        if found is None:
+        if result is None and same and np.isfinite(table.people).sum(axis=1).max() < 2:
+            result, method = lead_beyond_people(score, table.people, choice), "one person"
+        if result is None:
             yield _entry(kind, name, None, None, None, None, "too few", 0)
             continue
-        p = None if np.isnan(found.p_value) else found.p_value
-        ends = found.value, found.low, found.high
-        yield _entry(kind, name, *ends, p, method, found.labels)
+        p = None if np.isnan(result.p_value) else result.p_value
+        ends = result.value, result.low, result.high
+        yield _entry(kind, name, *ends, p, method, result.labels)
 
 
 def _parts(table: JudgeTable) -> Iterator[tuple[str, str, Mask]]:
@@ -104,23 +104,23 @@ def _longer(table: JudgeTable, score: Floats) -> Iterator[JudgeBias]:
     unlike = np.isfinite(a) & np.isfinite(b) & (a != b)
     longer = np.where(a > b, score, 1 - score)[unlike]
     people = np.where(a > b, row_mean(table.people), 1 - row_mean(table.people))
-    found = _beside("length", "the longer", longer, people[unlike])
+    result = _beside("length", "the longer", longer, people[unlike])
     up, down = int((longer > 0.5).sum()), int((longer < 0.5).sum())
-    beyond = (found.value or 0.0) * (up - down) > 0
-    p = max(found.p or 1.0, sign_test(up, down)) if beyond and found.p is not None else 1.0
-    yield _entry(found.kind, found.name, found.value, found.low, found.high, p, found.method,
-                 found.labels, found.judge_share, found.people_share)  # fmt: skip
+    beyond = (result.value or 0.0) * (up - down) > 0
+    p = max(result.p or 1.0, sign_test(up, down)) if beyond and result.p is not None else 1.0
+    yield _entry(result.kind, result.name, result.value, result.low, result.high, p, result.method,
+                 result.labels, result.judge_share, result.people_share)  # fmt: skip
 
 
 def _beside(kind: str, name: str, judge: Floats, people: Floats) -> JudgeBias:
     """Return how much more often the judge than people picks a side, of the same pairs."""
-    known = np.isfinite(people)
-    difference = judge[known] - people[known]
+    finite = np.isfinite(people)
+    difference = judge[finite] - people[finite]
     more, less = int((difference > 0).sum()), int((difference < 0).sum())
     n = max(difference.size, 1)
     value = float(difference.mean()) if difference.size else 0.0
     reach = 1.96 * float(np.sqrt(((difference - value) ** 2).sum() + 1.0)) / n
-    shares = float(judge.mean()), float(people[known].mean()) if known.any() else None
+    shares = float(judge.mean()), float(people[finite].mean()) if finite.any() else None
     ends = value, value - reach, value + reach
     return _entry(kind, name, *ends, sign_test(more, less), "beside people", n, *shares)
 

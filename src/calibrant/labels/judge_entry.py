@@ -119,13 +119,13 @@ def judge_entry(
         Where the map is kept.
     """
     table, pool = view.table, view.pool
-    known, span = pool.known, table.human_scale.span
+    known_values, span = pool.known, table.human_scale.span
     mean = _mean(view, pool)
-    fitted = score_map(view.unit[known], pool.people[known], seed=seed, about=about)
+    fitted = score_map(view.unit[known_values], pool.people[known_values], seed=seed, about=about)
     entry = JudgeEntry(
         judge=view.name,
         n=view.score.size,
-        labels=int(known.sum()),
+        labels=int(known_values.sum()),
         scale=JudgeScale(
             kind=table.kind,
             judge=[view.scale.low, view.scale.high],
@@ -143,7 +143,7 @@ def judge_entry(
         disagreements=list(_disagreements(view, pool)),
         cost=cost,
         path=path,
-        **_agreement(view, known),
+        **_agreement(view, known_values),
     )
     return entry, fitted
 
@@ -161,10 +161,10 @@ def _units(estimate: Estimate, scale: RatingScale, *, lead: bool = False) -> Est
 
 def _mean(view: JudgeView, pool: PeoplePool) -> PeopleMean:
     scale, n = view.table.human_scale, int(pool.known.sum())
-    both, alone = people_mean(pool), people_mean(PeoplePool(None, pool.people))
-    ratio = both.error / alone.error
+    pair, alone = people_mean(pool), people_mean(PeoplePool(None, pool.people))
+    ratio = pair.error / alone.error
     return PeopleMean(
-        combined=_units(both.estimate(n, left=pool.left), scale),
+        combined=_units(pair.estimate(n, left=pool.left), scale),
         people_only=_units(alone.estimate(n, left=pool.left), scale),
         judge_only=float(view.score.mean()) if view.same else None,
         lenience=_units(lenience(pool).estimate(n), scale, lead=True),
@@ -179,33 +179,33 @@ def _agreement(view: JudgeView, known: Mask) -> dict[str, Any]:
     ordered = same_side if view.table.kind == "pairs" else right_order
     order = with_people(ordered, score, people)
     kappa = with_people(quadratic_kappa, score, people) if view.same else None
-    found: dict[str, Any] = {
+    matches: dict[str, Any] = {
         "order": order.estimate(n, SHARE),
         "kappa": None if kappa is None else kappa.estimate(n, KAPPA),
         "people": None,
     }
-    others = among_people(ordered, people)
+    peers = among_people(ordered, people)
     kin = among_people(quadratic_kappa, people)
-    if others is None or kin is None:
-        return found
+    if peers is None or kin is None:
+        return matches
     twice = int((np.isfinite(people).sum(axis=1) > 1).sum())
-    found["people"] = PeopleAgreement(
+    matches["people"] = PeopleAgreement(
         count=people.shape[1],
         items=twice,
-        order=others.estimate(twice, SHARE),
+        order=peers.estimate(twice, SHARE),
         kappa=None if kappa is None else kin.estimate(twice, KAPPA),
-        order_difference=order.minus(others).estimate(twice, None),
+        order_difference=order.minus(peers).estimate(twice, None),
         kappa_difference=None if kappa is None else kappa.minus(kin).estimate(twice, None),
     )
-    return found
+    return matches
 
 
 def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[ScoreMeaning]:
-    to, of = view.table.human_scale, view.scale
+    to, entry = view.table.human_scale, view.scale
     for score, value, low, high, labels, mean in meanings(fitted, view.unit, view.rating):
         ends = (to.low + to.span * part for part in (value, low, high))
         yield ScoreMeaning(
-            score=of.low + of.span * score, labels=labels,
+            score=entry.low + entry.span * score, labels=labels,
             people=None if mean is None else to.low + to.span * mean,
             **dict(zip(("value", "low", "high"), ends, strict=True)),
         )  # fmt: skip
@@ -260,8 +260,8 @@ def _judged(
     scale = view.table.human_scale
     combined = EstimateEntry(n=labels)
     if mean is not None:
-        left = mean.estimate(labels)
-        combined = _units(left, scale)
+        remaining = mean.estimate(labels)
+        combined = _units(remaining, scale)
     judge = score[rows].mean() if view.table.kind == "pairs" else view.score[rows].mean()
     yield JudgedModel(
         name=name, n=int(rows.sum()), labels=labels, combined=combined, judge_only=float(judge),
@@ -274,15 +274,15 @@ def _pairs(view: JudgeView, pool: PeoplePool) -> list[JudgedPair]:
     table, models = view.table, len(view.table.models)
     if table.sides is None:
         return []
-    strengths, found = _strengths(view, pool), []
+    strengths, result = _strengths(view, pool), []
     for a, b in _compared(table.sides, pool.rate, models, pairs=table.kind == "pairs"):
         one = _led(view, pool, a, b) if strengths is None else _won(view, pool, a, b, strengths)
-        found += [] if one is None else [(a, b, *one)]
+        result += [] if one is None else [(a, b, *one)]
     whole = models * (models - 1) // 2
-    adjusted = holm(np.array([p for *_, p in found] + [1.0] * (whole - len(found))))
+    adjusted = holm(np.array([p for *_, p in result] + [1.0] * (whole - len(result))))
     return [
         JudgedPair(a=table.models[a], b=table.models[b], p_adjusted=float(p), **parts)
-        for (a, b, parts, _), p in zip(found, adjusted, strict=False)
+        for (a, b, parts, _), p in zip(result, adjusted, strict=False)
     ]
 
 
@@ -296,7 +296,7 @@ def _compared(
     if pairs:
         total = total + np.bincount(sides[:, 1], 1 - rate, models)
     best = int(np.argmax(total / np.maximum(np.bincount(sides.ravel(), minlength=models), 1)))
-    yield from ((best, other) for other in range(models) if other != best)
+    yield from ((best, peer) for peer in range(models) if peer != best)
 
 
 _Told = tuple[dict[str, Any], float]
@@ -338,9 +338,9 @@ def _labels_needed(
     half, made = (high - low) / 2, int(mean.combined.n or 0)
     if half <= 0:
         return None
-    wanted = precision or float(f"{_NARROWER * half:.1g}")
-    labels = labels_for_precision(made, items, half / span, wanted / span)
-    return LabelsNeeded(precision=wanted, labels=labels)
+    targets = precision or float(f"{_NARROWER * half:.1g}")
+    labels = labels_for_precision(made, items, half / span, targets / span)
+    return LabelsNeeded(precision=targets, labels=labels)
 
 
 def _disagreements(view: JudgeView, pool: PeoplePool) -> Iterator[Disagreement]:

@@ -49,8 +49,10 @@ def dispersion(people: Floats, rate: Floats) -> float:
     >>> round(dispersion(np.array([0.25, 0.5, 0.75] * 20), np.full(60, 0.5)), 2)
     0.29
     """
-    shown = float(((people - rate) ** 2).sum()) + 0.25
-    return float(np.clip(_SPREAD * shown / (float((rate * (1 - rate)).sum()) + 0.25), _LEAST, 1.0))
+    display = float(((people - rate) ** 2).sum()) + 0.25
+    return float(
+        np.clip(_SPREAD * display / (float((rate * (1 - rate)).sum()) + 0.25), _LEAST, 1.0)
+    )
 
 
 def _two_rates(fitted: RecalibrationMap, judge: Floats, people: Floats) -> RecalibrationMap:
@@ -76,10 +78,10 @@ def meanings(
     if scores.size > _VALUES:
         ranks = np.linspace(0.02, 0.98, _VALUES)
         scores = np.unique(np.quantile(judge, ranks, method="nearest"))
-    known = np.isfinite(people)
-    nearest = np.abs(judge[known][:, None] - scores).argmin(axis=1)
+    finite = np.isfinite(people)
+    nearest = np.abs(judge[finite][:, None] - scores).argmin(axis=1)
     count = np.bincount(nearest, minlength=scores.size)
-    total = np.bincount(nearest, people[known], scores.size)
+    total = np.bincount(nearest, people[finite], scores.size)
     for score, labels, sum_ in zip(scores.tolist(), count.tolist(), total.tolist(), strict=True):
         low, high = fitted.interval(score)
         mean = sum_ / labels if labels else None

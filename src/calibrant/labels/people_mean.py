@@ -110,13 +110,13 @@ def people_mean(pool: PeoplePool) -> MeanError:
     """
     y, rate = pool.people[pool.known], pool.rate
     n = float(y.size)
-    rest = y - rate[pool.known]
-    square = (rest - rest.mean()) ** 2
+    residual = y - rate[pool.known]
+    square = (residual - residual.mean()) ** 2
     own = (square.sum() * n / max(n - 1, 1) + _PSEUDO * square.mean()) / n**2 * n / (n + _PSEUDO)
     spread = (float(((y - y.mean()) ** 2).sum()) + 0.25) / (n + 1)
     unseen = 0.5 / (n * (n + 1)) * min(1.0, 4 * spread)
-    value = min(max(float(rate.mean() + rest.mean()), 0.0), 1.0)
-    return MeanError(value, float(np.sqrt(own + unseen)), kurtosis_df(rest - rest.mean()))
+    value = min(max(float(rate.mean() + residual.mean()), 0.0), 1.0)
+    return MeanError(value, float(np.sqrt(own + unseen)), kurtosis_df(residual - residual.mean()))
 
 
 def lenience(pool: PeoplePool) -> MeanError:
@@ -126,8 +126,8 @@ def lenience(pool: PeoplePool) -> MeanError:
     """
     assert pool.judge is not None
     mean, items = people_mean(pool), pool.people.size
-    beside = float((pool.judge - pool.rate).var()) / items
-    error = float(np.sqrt(mean.error**2 + beside))
+    companion = float((pool.judge - pool.rate).var()) / items
+    error = float(np.sqrt(mean.error**2 + companion))
     return MeanError(float(pool.judge.mean()) - mean.value, error, mean.df)
 
 
@@ -157,27 +157,27 @@ def contrast(
     MeanError or None
         None where a part has fewer than two labels.
     """
-    known = np.isfinite(people)
-    rest = np.where(known, people - rate, 0.0)
-    pooled, value, added, smallest = float(rest[known].var()), 0.0, 0.0, np.inf
-    influence = np.zeros(rest.size)
+    finite = np.isfinite(people)
+    residual = np.where(finite, people - rate, 0.0)
+    pooled, value, added, smallest = float(residual[finite].var()), 0.0, 0.0, np.inf
+    influence = np.zeros(residual.size)
     for sign, rows in zip((1.0, -1.0), parts, strict=False):
-        lab = rows & known
+        lab = rows & finite
         n, whole = float(lab.sum()), float(rows.sum())
         if n < 2:
             return None
-        left = 1.0 if beyond else 1.0 - n / whole
-        mean = float(rest[lab].mean())
+        remaining = 1.0 if beyond else 1.0 - n / whole
+        mean = float(residual[lab].mean())
         value += sign * (float(rate[rows].mean()) + mean)
-        each = (rest[lab] - mean) / n * np.sqrt(n / (n - 1.0) * left)
+        each = (residual[lab] - mean) / n * np.sqrt(n / (n - 1.0) * remaining)
         influence[lab] += sign * each
         if beyond:
             influence[rows] += sign * (rate[rows] - rate[rows].mean()) / whole
         own = float(each @ each) * n
-        mixed = (own * (n - 1) + _PULL * pooled * left) / (n - 1 + _PULL)
+        mixed = (own * (n - 1) + _PULL * pooled * remaining) / (n - 1 + _PULL)
         added += max(mixed - own, 0.0) / n
         smallest = min(smallest, n)
-    each = np.bincount(item, influence)[np.unique(item[known & (influence != 0.0)])]
+    each = np.bincount(item, influence)[np.unique(item[finite & (influence != 0.0)])]
     df = max(min(kurtosis_df(each), 2.0 * smallest + _PULL), 3.0) if each.size else 3.0
     total = np.bincount(item, influence)
     return MeanError(value, float(np.sqrt(total @ total + added)), df)
@@ -188,20 +188,20 @@ def choice_p_value(pool: PeoplePool) -> float:
 
     By the ranks of the judge's scores, and by the models that were rated; the smaller one, doubled.
     """
-    known = pool.known
-    n, rest = int(known.sum()), int((~known).sum())
-    if pool.judge is None or not rest:
+    known_values = pool.known
+    n, remainder = int(known_values.sum()), int((~known_values).sum())
+    if pool.judge is None or not remainder:
         return 1.0
     _, place, count = np.unique(pool.judge, return_inverse=True, return_counts=True)
     rank = (np.cumsum(count) - (count - 1) / 2)[place]
-    error = float(np.sqrt(rank.var(ddof=1) * n * rest / known.size))
-    shift = float(rank[known].sum() - n * rank.mean())
+    error = float(np.sqrt(rank.var(ddof=1) * n * remainder / known_values.size))
+    shift = float(rank[known_values].sum() - n * rank.mean())
     p_rank = float(erfc(abs(shift) / error / 2**0.5)) if error > 0 else 1.0
     p_model = 1.0
     if pool.model is not None:
         rows = np.bincount(pool.model).astype(np.float64)
-        rated = np.bincount(pool.model[known], minlength=rows.size)
-        share = n / known.size
+        rated = np.bincount(pool.model[known_values], minlength=rows.size)
+        share = n / known_values.size
         square = ((rated - share * rows) ** 2 / (rows * share * (1 - share))).sum()
         p_model = float(chdtrc(max(rows.size - 1, 1), square)) if rows.size > 1 else 1.0
     return min(1.0, 2 * min(p_rank, p_model))

@@ -98,10 +98,10 @@ def plan_document(goal: Goal, *, preset: str | None = None) -> dict[str, Any]:
         "notes": list(_notes(goal)),
     }
     if framework is not None:
-        needed, available = costs["passive_labels"], framework.available
-        gap = None if needed is None else needed / available
-        named = {"name": preset, "title": framework.title}
-        entry["preset"] = {**named, "available": available, "gap": gap}
+        labels_needed, available = costs["passive_labels"], framework.available
+        gap = None if labels_needed is None else labels_needed / available
+        names = {"name": preset, "title": framework.title}
+        entry["preset"] = {**names, "available": available, "gap": gap}
     return {
         "schema": "calibrant.plan/1",
         "passive_labels": costs["passive_labels"],
@@ -151,8 +151,8 @@ def _costs(goal: Goal) -> dict[str, float | None]:
     if d is not None:
         costs |= _labels(goal, d)
         if 0.0 < eps < 1.0:
-            seen = goal.multiplier * floors.detection_labels(d, error_rate=eps)
-            costs["detection_labels"] = floors.ceil(seen)
+            observed = goal.multiplier * floors.detection_labels(d, error_rate=eps)
+            costs["detection_labels"] = floors.ceil(observed)
     if goal.labels is not None:
         labels = goal.labels / goal.multiplier
         if not math.isinf(goal.steepness):
@@ -172,19 +172,19 @@ def _phase(goal: Goal) -> int | None:
 
 def _rows(goal: Goal) -> list[dict[str, str | float | None]]:
     """Build the plan up step by step, so that each cost can be seen."""
-    grown = replace(goal, models=1, groups=1, smallest_share=1.0, stages=())
-    steps = [("one model", grown)]
+    growth = replace(goal, models=1, groups=1, smallest_share=1.0, stages=())
+    steps = [("one model", growth)]
     if goal.stages:
-        grown = replace(grown, stages=goal.stages)
+        growth = replace(growth, stages=goal.stages)
         listed = " x ".join(f"{stage:g}" for stage in goal.stages)
-        steps.append((f"pipeline {listed}", grown))
+        steps.append((f"pipeline {listed}", growth))
     if goal.groups > 1 or goal.smallest_share < 1.0:
-        grown = replace(grown, groups=goal.groups, smallest_share=goal.smallest_share)
+        growth = replace(growth, groups=goal.groups, smallest_share=goal.smallest_share)
         word = "a group" if goal.groups == 1 else f"{goal.groups} groups"
-        steps.append((f"{word}, from {goal.smallest_share:.3g} of all", grown))
+        steps.append((f"{word}, from {goal.smallest_share:.3g} of all", growth))
     if goal.models > 1:
-        grown = replace(grown, models=goal.models)
-        steps.append((f"{goal.models} models compared", grown))
+        growth = replace(growth, models=goal.models)
+        steps.append((f"{goal.models} models compared", growth))
     return [{"step": name, **_costs(step)} for name, step in steps]
 
 

@@ -103,8 +103,8 @@ def open_pool(
     outcomes = rows["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     store = _store(table, labels, create=create)
     with store.removed_if_unused():
-        chosen = outcomes if existing == "random" or np.isfinite(outcomes).all() else None
-        session = LabelSession(rows, store, side=side, existing=chosen, **drawn)
+        choice = outcomes if existing == "random" or np.isfinite(outcomes).all() else None
+        session = LabelSession(rows, store, side=side, existing=choice, **drawn)
         first = store.waves()
         if first and len(session.keys) - session.existing_items > first[0].frame:
             raise InputError(
@@ -127,8 +127,8 @@ def states_confidence(table: Any) -> bool:
 
 def _store(table: Any, labels: str | Path | None, *, create: bool) -> LabelStore:
     """Return the store; whoever only looks leaves no file behind."""
-    beside = labels is not None or isinstance(table, str | Path | Study)
-    if not create and not (beside and _place(table, labels).exists()):
+    companion = labels is not None or isinstance(table, str | Path | Study)
+    if not create and not (companion and _place(table, labels).exists()):
         return LabelStore(":memory:")
     return LabelStore(_place(table, labels))
 

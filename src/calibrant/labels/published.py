@@ -71,19 +71,19 @@ def published_scores(given: Any, labels: int | None = None) -> list[PublishedSco
         rule = f"a table of published scores has a column {' and one '.join(lacking)}"
         hint = f"it has {', '.join(frame.columns)}: name one {lacking[0]}"
         raise InputError(rule, source=source_name(given), hint=hint)
-    chosen = frame.select(**{role: name for role, name in columns.items() if name is not None})
-    accuracy = chosen["accuracy"].cast(pl.Float64, strict=False)
+    choice = frame.select(**{role: name for role, name in columns.items() if name is not None})
+    accuracy = choice["accuracy"].cast(pl.Float64, strict=False)
     wrong = accuracy.is_null() | ~accuracy.is_between(0, 1)
     if wrong.any():
         row = int(wrong.arg_true()[0])
-        rule = f"an accuracy is a share between 0 and 1, got {chosen['accuracy'][row]!r}"
+        rule = f"an accuracy is a share between 0 and 1, got {choice['accuracy'][row]!r}"
         raise InputError(rule, source=source_name(given), row=row + 1)
     return [
         PublishedScore(
             float(value), _questions(row.get("labels") or labels), str(row["model"]),
             None if row.get("benchmark") is None else str(row["benchmark"]),
         )
-        for value, row in zip(accuracy, chosen.iter_rows(named=True), strict=True)
+        for value, row in zip(accuracy, choice.iter_rows(named=True), strict=True)
     ]  # fmt: skip
 
 
@@ -118,16 +118,16 @@ def published_pairs(scores: Sequence[PublishedScore]) -> list[dict[str, object]]
     """
     return [
         {
-            "model_a": one.model,
-            "model_b": other.model,
-            "benchmark": one.benchmark,
-            "a": one.accuracy,
-            "b": other.accuracy,
-            "labels": (fewer := min(one.labels, other.labels)),
-            **published_difference(one.accuracy, other.accuracy, labels=fewer),
+            "model_a": first.model,
+            "model_b": peer.model,
+            "benchmark": first.benchmark,
+            "a": first.accuracy,
+            "b": peer.accuracy,
+            "labels": (fewer := min(first.labels, peer.labels)),
+            **published_difference(first.accuracy, peer.accuracy, labels=fewer),
         }
-        for one, other in combinations(scores, 2)
-        if one.benchmark == other.benchmark
+        for first, peer in combinations(scores, 2)
+        if first.benchmark == peer.benchmark
     ]
 
 
@@ -170,12 +170,12 @@ def published_difference(first: float, second: float, *, labels: int) -> dict[st
     smooth = [(x * n + 1) / (n + 2) for x in (a, b)]
     error = math.sqrt(sum(x * (1 - x) for x in smooth) / n)
     gap = a - b
-    needed = math.ceil(_Z**2 * spread / gap**2) if gap else None
+    labels_needed = math.ceil(_Z**2 * spread / gap**2) if gap else None
     return {
         "gap": Estimate(gap, gap - _Z * error, gap + _Z * error, n=int(n), interval="normal"),
         "floor": accuracy_floor(error_rate=1 - (a + b) / 2, labels=n),
         "outcome": "shown" if abs(gap) > _Z * error else "undecided",
-        "labels_needed": needed,
+        "labels_needed": labels_needed,
     }
 
 
@@ -228,7 +228,7 @@ def self_evaluation(
     cell = np.minimum((p * bins).astype(np.intp), bins - 1)
     n = np.bincount(cell, minlength=bins)
     used = n >= _LEAST_BINS
-    said = np.bincount(cell, weights=p, minlength=bins)[used] / n[used]
+    confidences = np.bincount(cell, weights=p, minlength=bins)[used] / n[used]
     right = np.bincount(cell, weights=y, minlength=bins)[used] / n[used]
     if used.sum() < 3:
         raise InputError(
@@ -237,8 +237,8 @@ def self_evaluation(
     generator = as_generator(rng)
     return {
         "bins": int(used.sum()),
-        "gap": _permuted(said, np.abs(right - said), permutations, generator),
-        "accuracy": _permuted(said, right, permutations, generator),
+        "gap": _permuted(confidences, np.abs(right - confidences), permutations, generator),
+        "accuracy": _permuted(confidences, right, permutations, generator),
     }
 
 
@@ -254,8 +254,8 @@ def _permuted(
     if scale == 0.0:
         return {"correlation": math.nan, "p_value": 1.0}
     value = float(a @ b) / scale
-    drawn = generator.permuted(np.tile(b, (permutations, 1)), axis=1) @ a / scale
-    beyond = int((np.abs(drawn) >= abs(value) - 1e-12).sum())
+    draws = generator.permuted(np.tile(b, (permutations, 1)), axis=1) @ a / scale
+    beyond = int((np.abs(draws) >= abs(value) - 1e-12).sum())
     return {"correlation": value, "p_value": (beyond + 1) / (permutations + 1)}
 
 

@@ -176,14 +176,14 @@ def _block(
 def _values(metric: str, block: QuestionBlock, times: Floats) -> Floats:
     """Return the metric of every model for every row of question weights."""
     p, y = block.confidence, block.correct
-    known = ~np.isnan(y) if metric == "accuracy" else block.present
-    total = times @ known.T.astype(np.float64)
+    finite = ~np.isnan(y) if metric == "accuracy" else block.present
+    total = times @ finite.T.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         if metric != "ece":
             of = y if metric == "accuracy" else (p - y) ** 2
-            return np.asarray(times @ np.where(known, of, 0.0).T / total)
+            return np.asarray(times @ np.where(finite, of, 0.0).T / total)
         values = np.empty(total.shape)
-        for k, has in enumerate(known):
+        for k, has in enumerate(finite):
             rows = np.flatnonzero(has)
             cell = np.minimum((p[k, rows] * _BINS).astype(np.intp), _BINS - 1)
             residual = np.zeros((rows.size, _BINS))
@@ -210,10 +210,10 @@ def _estimate(
     p, y = block.confidence[model], block.correct[model]
     rows = ~np.isnan(y) if metric == "accuracy" else block.present[model]
     # Accuracy is about outcomes alone: no confidence is looked at.
-    said, rng = np.nan_to_num(p[rows]), named_stream(seed, "leaderboard", metric, model)
-    given = (said, y[rows], None, None)
+    confidence, rng = np.nan_to_num(p[rows]), named_stream(seed, "leaderboard", metric, model)
+    values = (confidence, y[rows], None, None)
     audited = RowBlock(
-        *given, probability=True, bins=_BINS, level=level, resamples=resamples, rng=rng
+        *values, probability=True, bins=_BINS, level=level, resamples=resamples, rng=rng
     )
     return audited.estimate(METRICS[metric])
 
@@ -223,12 +223,12 @@ Gaps: TypeAlias = dict[tuple[int, int], tuple[Estimate, float]]
 
 
 def _accuracy_gaps(block: QuestionBlock, level: float) -> Gaps:
-    sums, apart = graded_sums(block)
+    sums, distance = graded_sums(block)
     gaps: Gaps = {}
     for a, b in combinations(range(len(block.models)), 2):
         n = sums[0, a, b]
         if n:
-            gap, error = paired_gap(n, sums[1, a, b] - sums[1, b, a], apart[:, a, b])
+            gap, error = paired_gap(n, sums[1, a, b] - sums[1, b, a], distance[:, a, b])
             p = float(2 * ndtr(-abs(gap) / error))
             gaps[a, b] = normal_interval(float(gap), float(error), int(n), level), p
     return gaps
@@ -283,9 +283,9 @@ def _apart(estimates: list[Estimate]) -> Mask:
 
 
 def _pairs(names: list[str], order: Indices, gaps: Gaps, better: Mask) -> list[RankedPair]:
-    shown = better | better.T
+    display = better | better.T
     return [
-        RankedPair(a=names[a], b=names[b], gap=_turned(gaps, a, b), tie=not shown[a, b])
+        RankedPair(a=names[a], b=names[b], gap=_turned(gaps, a, b), tie=not display[a, b])
         for a, b in combinations(order.tolist(), 2)
     ]
 

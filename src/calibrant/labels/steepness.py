@@ -65,8 +65,8 @@ def published_steepness(confidence: ArrayLike, correct: ArrayLike) -> PublishedS
     value = min(raw, LIPSCHITZ_CAP)
     wrong = float(1.0 - y.mean())
     best = optimal_bins(error_rate=wrong, labels=p.size, lipschitz=value) if value * wrong else 1
-    count, hits, said = _sums(p, y, best)
-    ece = float(np.abs(hits - said).sum() / p.size)
+    count, hits, confidences = _sums(p, y, best)
+    ece = float(np.abs(hits - confidences).sum() / p.size)
     return PublishedSteepness(value, int(slopes.size), raw > LIPSCHITZ_CAP, ece)
 
 
@@ -77,8 +77,8 @@ def _sums(p: Floats, y: Floats, bins: int) -> tuple[Floats, Floats, Floats]:
     place = np.minimum(place, bins - 1)
     weights: tuple[Floats | None, ...] = (None, y, p)
     sums = (np.bincount(place, weights=w, minlength=bins).astype(np.float64) for w in weights)
-    count, hits, said = sums
-    return count, hits, said
+    count, hits, confidence = sums
+    return count, hits, confidence
 
 
 def with_published_steepness(
@@ -88,19 +88,19 @@ def with_published_steepness(
 
     It has no interval; that of the floor is the error rate's alone.
     """
-    found, labels = published_steepness(confidence, correct), block.labels
-    steep = Estimate(found.value, math.nan, math.nan, n=labels, interval="none published")
+    result, labels = published_steepness(confidence, correct), block.labels
+    steep = Estimate(result.value, math.nan, math.nan, n=labels, interval="none published")
     rates = (block.error_rate.value, block.error_rate.low, block.error_rate.high)
     floor, low, high = (
-        passive_floor(error_rate=rate, labels=labels, lipschitz=found.value) for rate in rates
+        passive_floor(error_rate=rate, labels=labels, lipschitz=result.value) for rate in rates
     )
     bins = None
-    if rates[0] and found.value:
-        bins = optimal_bins(error_rate=rates[0], labels=labels, lipschitz=found.value)
+    if rates[0] and result.value:
+        bins = optimal_bins(error_rate=rates[0], labels=labels, lipschitz=result.value)
     return structs.replace(
         block,
         lipschitz=steep,
-        lipschitz_resolutions=[SlopeEntry(_BINS, steep, found.pairs, found.capped)],
+        lipschitz_resolutions=[SlopeEntry(_BINS, steep, result.pairs, result.capped)],
         lipschitz_note=_NOTE,
         passive_floor=Estimate(floor, low, high, n=labels, interval="that of the error rate"),
         optimal_bins=bins,

@@ -55,7 +55,7 @@ def subject_rankings(
         if (~np.isnan(whole.correct)).all(axis=0).sum() < _FEWEST:
             continue
         models = zip(whole.models, whole.confidence, whole.correct, strict=True)
-        arrays = {name: (said, right) for name, said, right in models}
+        arrays = {name: (statement, right) for name, statement, right in models}
         board = leaderboard(arrays, metric=metric, seed=seed)
         accuracy = {model: float(np.nanmean(y)) for model, (_, y) in arrays.items()}
         error = 1.0 - float(np.mean(list(accuracy.values())))

@@ -81,20 +81,20 @@ def _over_time(
     theory: Theory, goal: Goal, error_rate: float | None
 ) -> Iterator[tuple[str, object]]:
     if theory.growth is not None:
-        given = {"labels": _need(goal.labels, "labels", "growth"), "exponent": theory.growth}
-        yield "horizon", _both(formulas.verification_horizon, **given, lipschitz=goal.lipschitz)
+        values = {"labels": _need(goal.labels, "labels", "growth"), "exponent": theory.growth}
+        yield "horizon", _both(formulas.verification_horizon, **values, lipschitz=goal.lipschitz)
         if theory.size is not None:
             labels = scaling(theory.size, exponent=theory.growth)
             yield "scaling", {"size": theory.size, "labels": labels}
     if theory.decay is not None:
         rate = _need(theory.label_rate, "label_rate", "decay")
-        given = {"decay": theory.decay, "rate": rate, "scale": error_rate or 1.0}
-        yield "dynamics", _both(formulas.verification_dynamics, **given, lipschitz=goal.lipschitz)
+        values = {"decay": theory.decay, "rate": rate, "scale": error_rate or 1.0}
+        yield "dynamics", _both(formulas.verification_dynamics, **values, lipschitz=goal.lipschitz)
     if theory.transfer is not None:
         eps = _need(error_rate, "error_rate", "transfer")
         shift, steepness = theory.transfer, goal.lipschitz
-        needed = formulas.transfer_labels(shift, error_rate=eps, shift_lipschitz=steepness)
-        yield "transfer", {"shift": shift, "labels": needed}
+        labels_needed = formulas.transfer_labels(shift, error_rate=eps, shift_lipschitz=steepness)
+        yield "transfer", {"shift": shift, "labels": labels_needed}
 
 
 def _floors(theory: Theory, goal: Goal) -> Iterator[tuple[str, object]]:
@@ -113,14 +113,14 @@ def _floors(theory: Theory, goal: Goal) -> Iterator[tuple[str, object]]:
 
 def _audits(theory: Theory, goal: Goal, error_rate: float | None) -> Iterator[tuple[str, object]]:
     if theory.two_phase:
-        given = _labels_at(goal, error_rate, "two_phase")
-        yield "two_phase", formulas.two_phase(**given, lipschitz=goal.lipschitz)
+        values = _labels_at(goal, error_rate, "two_phase")
+        yield "two_phase", formulas.two_phase(**values, lipschitz=goal.lipschitz)
     if theory.rounds:
         if len(theory.rounds) != 2:
             raise InputError(f"rounds takes an error and a share, got {len(theory.rounds)} numbers")
-        given, (start, left) = _labels_at(goal, error_rate, "rounds"), theory.rounds
-        shown = formulas.recalibration_rounds(**given, initial_ece=start, shrinkage=left)
-        yield "rounds", shown
+        values, (start, left) = _labels_at(goal, error_rate, "rounds"), theory.rounds
+        display = formulas.recalibration_rounds(**values, initial_ece=start, shrinkage=left)
+        yield "rounds", display
     steepest = max(goal.stages, default=0.0)
     if steepest > 1.0 and goal.precision is not None and goal.labels is not None and error_rate:
         deepest = formulas.deepest_pipeline(

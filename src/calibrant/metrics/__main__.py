@@ -31,8 +31,8 @@ def _row(metric: Metric) -> str:
 
 def page_with_table(text: str) -> str:
     """Return the page with its table as it is now."""
-    before, _, rest = text.partition(_BEGIN)
-    return f"{before}{_BEGIN}{metric_table()}{_END}{rest.partition(_END)[2]}"
+    before, _, tail = text.partition(_BEGIN)
+    return f"{before}{_BEGIN}{metric_table()}{_END}{tail.partition(_END)[2]}"
 
 
 if __name__ == "__main__":

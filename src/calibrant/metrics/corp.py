@@ -203,19 +203,21 @@ def curve_of_sums(
     points, level, rng, resamples
         As for `reliability_curve`.
     """
-    shown = even_places(sums.weight.size, points)
-    nearest, cells = shown, merged_cells(sums, BAND_CELLS)
+    display = even_places(sums.weight.size, points)
+    nearest, cells = display, merged_cells(sums, BAND_CELLS)
     # Outcomes are drawn with the confidences as probabilities.
     trials = np.maximum(np.round(cells.weight * (rows / sums.weight.sum())), 1).astype(np.int64)
     hits = as_generator(rng).binomial(trials, cells.confidence, size=(resamples, trials.size))
-    drawn = hits.astype(np.float64)
-    band = quantiles(isotonic_fits(trials.astype(np.float64), drawn), _tails(level))
+    draws = hits.astype(np.float64)
+    band = quantiles(isotonic_fits(trials.astype(np.float64), draws), _tails(level))
     if cells is not sums:
-        nearest = np.searchsorted(cells.confidence, sums.confidence[shown])
+        nearest = np.searchsorted(cells.confidence, sums.confidence[display])
         nearest = np.minimum(nearest, cells.weight.size - 1)
     low, high = (end[nearest] for end in band)
-    weight = np.add.reduceat(sums.weight, shown) / sums.weight.sum()
-    return ReliabilityCurve(sums.confidence[shown], fitted[shown], low, high, weight, rows, level)
+    weight = np.add.reduceat(sums.weight, display) / sums.weight.sum()
+    return ReliabilityCurve(
+        sums.confidence[display], fitted[display], low, high, weight, rows, level
+    )
 
 
 def _tails(level: float) -> tuple[float, float]:

@@ -72,11 +72,11 @@ def metric_estimates(
     0.700 [0.633, 0.759]
     """
     require_known(names or (), audited(), "there is no metric {} here")
-    chosen = [METRICS[name] for name in names or audited()]
-    probability, stream = any(metric.probability for metric in chosen), as_generator(rng)
+    choice = [METRICS[name] for name in names or audited()]
+    probability, stream = any(metric.probability for metric in choice), as_generator(rng)
     how = How(probability=probability, bins=bins, level=level, resamples=resamples, rng=stream)
     block = MetricBlock(confidence, correct, weights, units, **how)
-    return {metric.name: block.estimate(metric) for metric in chosen}
+    return {metric.name: block.estimate(metric) for metric in choice}
 
 
 def confidence_gap(

@@ -109,8 +109,8 @@ def ks_calibration_error(
     0.2
     """
     sums = DistinctSums.of(*check(confidence, correct, weights).present())
-    apart = np.cumsum(sums.weight * sums.confidence - sums.outcome)
-    return float(np.abs(apart).max() / sums.weight.sum())
+    distance = np.cumsum(sums.weight * sums.confidence - sums.outcome)
+    return float(np.abs(distance).max() / sums.weight.sum())
 
 
 class LogLossParts(Struct, frozen=True):
@@ -238,15 +238,15 @@ def top_label_ece(
     (0.05, 0.25)
     """
     matrix, codes, heavy = _checked(probabilities, labels, weights)
-    chosen = matrix.argmax(axis=1)
-    confidence, correct = matrix.max(axis=1), chosen == codes
+    choice = matrix.argmax(axis=1)
+    confidence, correct = matrix.max(axis=1), choice == codes
     error = partial(ece, bins=bins, strategy=strategy, norm=norm)
     if not by_class:
         return error(confidence, correct, weights=heavy)
     mass = np.ones(codes.size) if heavy is None else heavy
     total = 0.0
-    for label in np.unique(chosen[mass > 0]):
-        alike = chosen == label
+    for label in np.unique(choice[mass > 0]):
+        alike = choice == label
         part = error(confidence[alike], correct[alike], weights=mass[alike])
         total += float(mass[alike].sum()) * part
     return total / float(mass.sum())

@@ -189,10 +189,10 @@ def _computed(bins: _Bins, rows: int, law: error_law.Lattice) -> CalibrationTest
     # The sums themselves are rounded in their last digits.
     high = law.at_least(math.ceil(steps * (1 - 1e-12) - slack))
     low = law.at_least(math.ceil(steps + slack))
-    at = law.step * np.arange(law.probability.size, dtype=np.float64) / mass
+    place = law.step * np.arange(law.probability.size, dtype=np.float64) / mass
     # A product of long vectors is shared among threads, and its last digit by who is free.
-    expected = float((at * law.probability).sum())
-    usual = float(np.interp(0.95, np.cumsum(law.probability), at))
+    expected = float((place * law.probability).sum())
+    usual = float(np.interp(0.95, np.cumsum(law.probability), place))
     p_low, p_high = low if low > LEAST_P else 0.0, min(max(high, LEAST_P), 1.0)
     return CalibrationTest(gap / mass, expected, usual, p_high, p_low, p_high, rows, simulations=0)
 

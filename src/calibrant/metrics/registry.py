@@ -21,8 +21,8 @@ from calibrant.metrics.smooth import smooth_ece
 
 def _gap(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return mean confidence minus accuracy; `confidence_gap` has it with its interval."""
-    said = scoring.mean_confidence(confidence, correct, weights=weights)
-    return said - scoring.accuracy(confidence, correct, weights=weights)
+    confidences = scoring.mean_confidence(confidence, correct, weights=weights)
+    return confidences - scoring.accuracy(confidence, correct, weights=weights)
 
 
 # What computes a metric's value, and with its interval from rows and from cells.

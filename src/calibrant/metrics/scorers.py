@@ -43,9 +43,9 @@ class ConfidenceScorer:
                 hint="wrap it in sklearn.calibration.CalibratedClassifierCV",
             )
         probabilities = np.asarray(estimator.predict_proba(X))
-        chosen = probabilities.argmax(axis=1)
-        confidence = probabilities[np.arange(len(chosen)), chosen]
-        correct = (estimator.classes_[chosen] == np.asarray(y)).astype(float)
+        choice = probabilities.argmax(axis=1)
+        confidence = probabilities[np.arange(len(choice)), choice]
+        correct = (estimator.classes_[choice] == np.asarray(y)).astype(float)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
         return self.sign * METRICS[self.name](confidence, correct, weights=weights)
 
@@ -118,11 +118,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise InputError("the outcomes have one class only; a classifier needs at least two")
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         base = LogisticRegression() if self.estimator is None else self.estimator
-        given = {} if weights is None else {"sample_weight": weights}
+        values = {} if weights is None else {"sample_weight": weights}
         probabilities = cross_val_predict(
-            clone(base), X, y, cv=self.cv, method="predict_proba", params=given
+            clone(base), X, y, cv=self.cv, method="predict_proba", params=values
         )
-        self.estimator_ = clone(base).fit(X, y, **given)
+        self.estimator_ = clone(base).fit(X, y, **values)
         columns = [1] if self.classes_.size == 2 else range(self.classes_.size)
         self.calibrators_ = [
             calibrator.fresh().fit(probabilities[:, column], codes == column, weights=weights)
@@ -147,8 +147,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
-        chosen = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
+        choice = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[choice])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -95,11 +95,11 @@ def accuracy_at_coverage(
     if not 0 < coverage <= 1:
         raise InputError(f"coverage is in (0, 1], got {coverage!r}")
     data = check(confidence, correct, weights, probability=False).present()
-    ranked = Ranked.of(*data)
-    kept: Floats = np.clip(
-        coverage * ranked.total - (np.cumsum(ranked.weight) - ranked.weight), 0.0, ranked.weight
+    ranking = Ranked.of(*data)
+    selection: Floats = np.clip(
+        coverage * ranking.total - (np.cumsum(ranking.weight) - ranking.weight), 0.0, ranking.weight
     )
-    return float(kept @ (ranked.outcome / ranked.weight) / kept.sum())
+    return float(selection @ (ranking.outcome / ranking.weight) / selection.sum())
 
 
 class ThresholdCounts(Struct, frozen=True):
@@ -211,17 +211,17 @@ def threshold_counts(
     units
         Where rows have weights or grades, or questions several rows.
     """
-    chosen = chosen_cuts(at, np.cumsum(ranked.weight))
+    choice = chosen_cuts(at, np.cumsum(ranked.weight))
     scale = rows / ranked.total
-    n = np.cumsum(ranked.weight)[chosen] * scale
-    wrong = np.cumsum(ranked.weight - ranked.outcome)[chosen] * scale
+    n = np.cumsum(ranked.weight)[choice] * scale
+    wrong = np.cumsum(ranked.weight - ranked.outcome)[choice] * scale
     worth = n
     if units is not None:
-        count, equal = _worth(ranked, chosen, units)
+        count, equal = _worth(ranked, choice, units)
         shares = np.array([student_share(level, size) for size in equal.tolist()])
         worth = np.maximum(np.minimum(count, n) * shares, 1.0)
     low, high = wilson_interval(np.clip(wrong / n, 0.0, 1.0), worth, level)
-    short = map(short_threshold, below[chosen].tolist(), at[chosen].tolist())
+    short = map(short_threshold, below[choice].tolist(), at[choice].tolist())
     return ThresholdCounts(np.array(list(short)), n, wrong, low, high)
 
 
@@ -244,16 +244,18 @@ def _worth(ranked: Ranked, chosen: Indices, units: RowUnits) -> tuple[Floats, Fl
     of_missed = total(missed * missed, missed_before * missed_before)
     of_both = total(missed * mass, missed_before * mass_before)
     of_mass = total(mass * mass, mass_before * mass_before)
-    kept = np.cumsum(np.bincount(place, first, size))[chosen]
+    selection = np.cumsum(np.bincount(place, first, size))[chosen]
     whole = np.cumsum(ranked.weight)[chosen]
     error = np.cumsum(ranked.weight - ranked.outcome)[chosen] / whole
     between = of_missed - 2 * error * of_both + error**2 * of_mass
     equal = whole**2 / of_mass
-    variance = between * kept / np.maximum(kept - 1, 1) / whole**2
+    variance = between * selection / np.maximum(selection - 1, 1) / whole**2
     plain = error * (1 - error)
     # Where all kept rows are alike there is no variance to see: a unit counts once.
-    seen = (variance > 1e-12 * plain) & (plain > 0)
-    return np.where(seen, plain / np.where(seen, variance, 1.0), equal), np.maximum(equal, 2.0)
+    observed = (variance > 1e-12 * plain) & (plain > 0)
+    return np.where(observed, plain / np.where(observed, variance, 1.0), equal), np.maximum(
+        equal, 2.0
+    )
 
 
 def _running(values: Floats, start: Indices) -> tuple[Floats, Floats]:

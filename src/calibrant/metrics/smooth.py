@@ -186,12 +186,12 @@ class Published:
             sums = _as_published(whole, of_value)
             while sums.shape[1] > steps + 1:
                 sums = kernels.every_other(sums)
-            residual, weight, drawn = sums
+            residual, weight, sample = sums
             # Places of the grid without rows have no residual and no noise.
             filled = np.flatnonzero(weight)
-            at, draws = kernels.even_steps(weight.size)[filled], self._draws(weight.size)[filled]
-            noisy = np.maximum(drawn[filled], 0.0) * whole.weight.sum()
-            self._nodes[key] = Nodes(at, residual[filled], weight[filled], noisy, draws)
+            place, draws = kernels.even_steps(weight.size)[filled], self._draws(weight.size)[filled]
+            noisy = np.maximum(sample[filled], 0.0) * whole.weight.sum()
+            self._nodes[key] = Nodes(place, residual[filled], weight[filled], noisy, draws)
         return self._nodes[key]
 
 

@@ -113,8 +113,8 @@ def check_request(request: Request, able: Capabilities, *, endpoint: str) -> Non
 def _lack(request: Request, able: Capabilities) -> tuple[str, str] | None:
     if request.logprobs and not able.logprobs:
         return "gives no log-probs", "logprobs"
-    if (wanted := request.top_logprobs) > able.top_logprobs:
-        return f"shows at most {able.top_logprobs} alternatives, not {wanted}", "top_logprobs"
+    if (target := request.top_logprobs) > able.top_logprobs:
+        return f"shows at most {able.top_logprobs} alternatives, not {target}", "top_logprobs"
     if request.seed is not None and not able.seed:
         return "takes no seed", "seed"
     if request.schema is not None and not able.json_schema:

@@ -124,8 +124,8 @@ def notes_of(document: Fields) -> list[str]:
 def rows_apart(claims: Sequence[Claim]) -> tuple[list[Claim], list[str]]:
     """Return the claims that answer a question, and sentences about the rows: warnings to it."""
     answers = [claim for claim in claims if claim.id not in _OF_ROWS]
-    rest = [claim.text for claim in claims if claim.id in _OF_ROWS]
-    return (answers, rest) if answers else (list(claims), [])
+    remainder = [claim.text for claim in claims if claim.id in _OF_ROWS]
+    return (answers, remainder) if answers else (list(claims), [])
 
 
 def headline(claims: Sequence[Claim], most: int) -> list[str]:
@@ -138,10 +138,10 @@ def headline(claims: Sequence[Claim], most: int) -> list[str]:
     >>> headline([small, large], 1)
     ['B is off by 9.']
     """
-    ahead = [claim.text for claim in _groups_ahead(claims)[: most - 1]]
+    lead = [claim.text for claim in _groups_ahead(claims)[: most - 1]]
     texts = dict.fromkeys(claim.text for claim in _ranked(claims) if claim.text)
-    rest = [text for text in texts if text not in ahead]
-    return [*rest[: most - len(ahead)], *ahead]
+    remainder = [text for text in texts if text not in lead]
+    return [*remainder[: most - len(lead)], *lead]
 
 
 def _ranked(claims: Sequence[Claim]) -> list[Claim]:
@@ -175,9 +175,9 @@ def _groups_ahead(claims: Sequence[Claim]) -> list[Claim]:
 
     Whoever asks for groups wants to hear of them: a mean over all of them may hide both.
     """
-    shown = [c for c in claims if c.outcome == "shown" and c.subject.get("group")]
+    visible = [c for c in claims if c.outcome == "shown" and c.subject.get("group")]
     sides = (
-        [claim for claim in shown if claim.id == f"audit.{name}_confident"]
+        [claim for claim in visible if claim.id == f"audit.{name}_confident"]
         for name in ("over", "under")
     )
     return sorted((max(side, key=_size) for side in sides if side), key=_size, reverse=True)
@@ -211,20 +211,20 @@ def badge_of(document: Mapping[str, object], claims: Sequence[Claim]) -> Badge |
     if standing := {claim.subject.get("rule") for claim in claims if _stands_out(claim)}:
         one = len(standing) == 1
         return Badge("shown", f"{len(standing)} group{' stands' if one else 's stand'} out")
-    asked = [claim for claim in claims if _asks(claim) == _BADGE_CLAIM.get(kind)] or claims
-    verdicts = [claim for claim in asked if not _is_summary(claim)] or asked
+    request = [claim for claim in claims if _asks(claim) == _BADGE_CLAIM.get(kind)] or claims
+    verdicts = [claim for claim in request if not _is_summary(claim)] or request
     if kind == "compare" and verdicts:
         return _compared(verdicts)
     # Where verdicts are as frequent, the badge is about the one that the first sentence tells.
-    ranked = sorted(verdicts, key=lambda claim: _OUTCOMES.get(claim.outcome, 4))
-    badge = _counted([claim_tone(claim) for claim in ranked], claims, _COUNTED.get(kind, "claims"))
+    ranking = sorted(verdicts, key=lambda claim: _OUTCOMES.get(claim.outcome, 4))
+    badge = _counted([claim_tone(claim) for claim in ranking], claims, _COUNTED.get(kind, "claims"))
     if badge is None:
         return None
-    word, mark, rest = badge.words.partition(",")
+    word, mark, tail = badge.words.partition(",")
     # A verdict in the words of the question that was asked.
     of_kind = (kind_words(kind, "badge") or {}).get(badge.tone, word)
     words = (kind_words(verdicts[0].id, "badge") or {}).get(word, of_kind)
-    return Badge(badge.tone, words + mark + rest)
+    return Badge(badge.tone, words + mark + tail)
 
 
 def _watched(document: MonitorFields, claims: Sequence[Claim]) -> Badge | None:
@@ -284,8 +284,8 @@ def _counted(tones: Sequence[str], claims: Sequence[Claim], what: str) -> Badge 
 
 def graded_without(entry: AuditBlock) -> bool:
     """Return whether answers without a confidence count in the accuracy of an audit's entry."""
-    stated = "mean_confidence" if "mean_confidence" in entry.metrics else "auroc"
-    return entry.metric("accuracy").n != entry.metric(stated).n
+    confidence = "mean_confidence" if "mean_confidence" in entry.metrics else "auroc"
+    return entry.metric("accuracy").n != entry.metric(confidence).n
 
 
 def whole_entries(entries: list[AuditBlock]) -> list[AuditBlock]:

@@ -51,8 +51,8 @@ def glossary() -> dict[str, Term]:
 
 @cache
 def _terms(metrics: tuple[str, ...]) -> dict[str, Term]:
-    said = (METRICS[name] for name in metrics)
-    terms = {metric.title: Term(metric.words, metric.formula, "metrics") for metric in said}
+    statement = (METRICS[name] for name in metrics)
+    terms = {metric.title: Term(metric.words, metric.formula, "metrics") for metric in statement}
     return terms | {name: Term(**term) for name, term in _read("glossary.toml").items()}
 
 

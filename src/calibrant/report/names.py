@@ -76,18 +76,18 @@ def short_names(
     if all(map(fits, whole)):
         return {name: name for name in whole}
     # The beginning of a rule is a column: without it the rest says nothing.
-    apart = (
+    difference = (
         {name: name for name in whole} if any(map(is_rule, whole)) else without_shared_start(whole)
     )
-    shortened = {name: text for name, text in apart.items() if fits(text)}
-    for form in _forms(list(apart.values()), fits):
+    shortened = {name: text for name, text in difference.items() if fits(text)}
+    for form in _forms(list(difference.values()), fits):
         # A form counts for those names only that it keeps apart from all others.
-        tried = {name: form(text) for name, text in apart.items() if name not in shortened}
+        tried = {name: form(text) for name, text in difference.items() if name not in shortened}
         often = Counter([*shortened.values(), *tried.values()])
         shortened |= {name: short for name, short in tried.items() if often[short] == 1}
     for name in whole:
         if name not in shortened:
-            shortened[name] = _numbered(apart[name], fits, set(shortened.values()))
+            shortened[name] = _numbered(difference[name], fits, set(shortened.values()))
     return {name: shortened[name] for name in whole}
 
 
@@ -141,9 +141,9 @@ def _rare_words(text: str, fits: Fits, mark_of: Callable[[str], tuple[int, ...]]
 
 
 def _without(parts: Sequence[str], dropped: set[int]) -> str:
-    kept = "".join("\0" if place in dropped else part for place, part in enumerate(parts))
+    rows = "".join("\0" if place in dropped else part for place, part in enumerate(parts))
     # What was left out at the end takes the separator before it along.
-    return re.sub(r"…?\0+…?", "…", re.sub(rf"[{re.escape(_SEPARATORS)}]+\0+$", "\0", kept))
+    return re.sub(r"…?\0+…?", "…", re.sub(rf"[{re.escape(_SEPARATORS)}]+\0+$", "\0", rows))
 
 
 def _words(name: str) -> list[str]:
@@ -191,8 +191,8 @@ class _Clause(Struct, frozen=True):
 
     def text(self, column: int, value: int) -> str:
         """Return it with at most so many letters of the column and of a value in words."""
-        kept = self.value if _NUMBER.fullmatch(self.value) else _begin(self.value, value)
-        return f"{_begin(self.column, column)} {self.sign} {kept}"
+        selection = self.value if _NUMBER.fullmatch(self.value) else _begin(self.value, value)
+        return f"{_begin(self.column, column)} {self.sign} {selection}"
 
 
 def is_rule(text: str) -> bool:
@@ -258,15 +258,15 @@ def rule_start(text: str, fits: Fits, mark: str = "…") -> str:
 
 def _rule_forms(clauses: list[_Clause], least: int) -> Iterator[str]:
     """Yield the rule in fewer and fewer letters."""
-    for kept in range(len(clauses), 0, -1):
-        first = clauses[:kept]
+    for selection in range(len(clauses), 0, -1):
+        first = clauses[:selection]
         columns = max(len(clause.column) for clause in first)
         values = max(len(clause.value) for clause in first)
-        rest = f"{_JOINED}…" if kept < len(clauses) else ""
+        remainder = f"{_JOINED}…" if selection < len(clauses) else ""
         sizes = [(size, values) for size in range(columns, least - 1, -1)]
         sizes += [(min(columns, least), size) for size in range(values, least - 1, -1)]
         for column, value in sizes or [(columns, values)]:
-            yield _JOINED.join(clause.text(column, value) for clause in first) + rest
+            yield _JOINED.join(clause.text(column, value) for clause in first) + remainder
 
 
 def _clauses(text: str) -> list[_Clause] | None:

@@ -48,9 +48,9 @@ def provenance_table(documents: Sequence[Mapping[str, Any]]) -> Table:
 def _files(files: Sequence[Mapping[str, Any]] | None) -> str:
     if files is None:
         return _NOT_SAID
-    named = [f"{Path(entry['path']).name} {_digest(entry)}" for entry in files[:_FILES_NAMED]]
+    names = [f"{Path(entry['path']).name} {_digest(entry)}" for entry in files[:_FILES_NAMED]]
     more = len(files) - _FILES_NAMED
-    return ", ".join([*named, *([f"{more:,} more"] if more > 0 else [])]) or "no file"
+    return ", ".join([*names, *([f"{more:,} more"] if more > 0 else [])]) or "no file"
 
 
 def _digest(entry: Mapping[str, Any]) -> str:
@@ -60,10 +60,10 @@ def _digest(entry: Mapping[str, Any]) -> str:
 
 
 def _settings(document: Mapping[str, Any]) -> str:
-    given = {name: document.get(name) for name in _SETTINGS} | document.get("settings", {})
+    setting = {name: document.get(name) for name in _SETTINGS} | document.get("settings", {})
     settings = [
         f"{name.replace('_', ' ')} {value}"
-        for name, value in given.items()
+        for name, value in setting.items()
         if value is not None and not isinstance(value, Mapping | list | tuple)
     ]
     return ", ".join(settings) or _NOT_SAID

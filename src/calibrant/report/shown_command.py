@@ -18,9 +18,9 @@ def without_folders(command: str, document: Mapping[str, Any]) -> str:
     "calibrant audit 'my s.csv' --by a/b"
     """
     entries = [e for e in document.get("results") or () if isinstance(e, Mapping)]
-    written = [document.get("batch") or {}, *(entry.get("policy") or entry for entry in entries)]
-    beside = (document.get("samples") or {}).get("references_file")
-    places = [*given_places(document), *(part.get("path") for part in written), beside]
+    text = [document.get("batch") or {}, *(entry.get("policy") or entry for entry in entries)]
+    companion = (document.get("samples") or {}).get("references_file")
+    places = [*given_places(document), *(part.get("path") for part in text), companion]
     for place in filter(None, map(str, filter(None, places))):
         bare = PurePath(place.replace("\\", "/")).name
         command = command.replace(shlex.quote(place), shlex.quote(bare))

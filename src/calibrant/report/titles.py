@@ -35,18 +35,18 @@ def title_line(
     parts = [f"{words} {link} {name}" if name else words, *_amounts(result)]
     dropped, data = result.get("dropped") or {}, result.get("data") or {}
     # A row may break several rules: rows are counted, not rules.
-    others = dropped.get("confidence_missing", 0)
+    peers = dropped.get("confidence_missing", 0)
     if "rows_read" in data:
-        others = data["rows_read"] - data["rows"]
+        peers = data["rows_read"] - data["rows"]
     for rule, what in _LACKING.items():
         if lacking := dropped.get(rule, 0):
             parts.append(f"{count(lacking, 'row')} without a {what} left out")
-            others -= lacking
-    if others > 0:
+            peers -= lacking
+    if peers > 0:
         # Rows without a confidence still count where accuracy is told.
         unstated = set(dropped) <= {*_LACKING, "confidence_missing"}
         why = " without a confidence" if unstated else " left out"
-        parts.append(f"{count(others, 'row')}{why}")
+        parts.append(f"{count(peers, 'row')}{why}")
     return " · ".join([*parts, page_date()] if dated else parts)
 
 
@@ -87,14 +87,7 @@ def _amounts(document: Fields) -> list[str]:
     if isinstance(document, fields.CompareFields):
         return _compared(document)
     if isinstance(document, fields.DecideFields):
-        # The numbers rest on these rows; the others chose where to start.
-        rows = sum(entry.n for entry in document.results)
-        used = sum(min(entry.answered.n or entry.n, entry.n) for entry in document.results)
-        if any(entry.unit for entry in document.results):
-            return [f"{rows:,} units"]
-        if any(entry.together for entry in document.results):
-            return [f"{rows:,} rows"]
-        return [f"{rows:,} rows" if used == rows else f"{used:,} of {rows:,} rows"]
+        return [_decided(document)]
     if isinstance(document, fields.LabelFields):
         labels = (entry.labelled for entry in document.results)
         return [_labelled(labels, sum(entry.n for entry in document.results))]
@@ -107,6 +100,16 @@ def _amounts(document: Fields) -> list[str]:
     if all(isinstance(entry.get("n"), int) for entry in results):
         return [count(sum(entry["n"] for entry in results), "row")]
     return []
+
+
+def _decided(document: fields.DecideFields) -> str:
+    rows = sum(entry.n for entry in document.results)
+    if any(entry.unit for entry in document.results):
+        return f"{rows:,} units"
+    # The numbers rest on these rows; the others chose where to start.
+    used = sum(min(entry.answered.n or entry.n, entry.n) for entry in document.results)
+    whole = used == rows or any(entry.together for entry in document.results)
+    return f"{rows:,} rows" if whole else f"{used:,} of {rows:,} rows"
 
 
 def _judged(document: fields.JudgeFields) -> list[str]:
@@ -124,14 +127,14 @@ def _compared(document: fields.CompareFields) -> list[str]:
     results, data = document.results, document.data or {}
     names, methods = ({getattr(e, name) for e in results} for name in ("model", "method"))
     models, left_out = len(names), document.not_compared or ()
-    given = len(names | {entry.model for entry in left_out if entry.model})
+    values = len(names | {entry.model for entry in left_out if entry.model})
     questions = int(data.get("questions") or max(entry.accuracy.n or 0 for entry in results))
     shared, words = data.get("questions_shared_by_all"), count(questions, "question")
     if shared is not None and shared < questions:
         words += f", {shared:,} with a confidence of {'both' if models == 2 else 'all'}"
     return [
         *([f"{len(methods)} confidences"] if len(methods) > 1 else []),
-        f"{models} of {given} models" if given > models else f"{models} models",
+        f"{models} of {values} models" if values > models else f"{models} models",
         words,
     ]
 

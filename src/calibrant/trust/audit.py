@@ -90,7 +90,7 @@ def groups_entry(
     brier, calibration, grouping = loss.brier_, loss.calibration_, loss.estimate_
     epistemic = calibration.value + grouping.value
     # Low ends are what is shown at least.
-    shown, rest = max(calibration.low, 0.0) + grouping.low, brier.value - epistemic
+    display, remainder = max(calibration.low, 0.0) + grouping.low, brier.value - epistemic
     return GroupsEntry(
         model=keys["model"],
         method=keys["method"],
@@ -104,9 +104,9 @@ def groups_entry(
         grouping_loss_p=loss.p_value_,
         copy_check=CopyCheck(at_least=loss.copy_, passed=loss.copy_ == 0.0, knots=loss.knots_),
         calibration_loss=calibration,
-        epistemic_loss=Estimate(epistemic, shown, brier.high, n=brier.n, level=level),
+        epistemic_loss=Estimate(epistemic, display, brier.high, n=brier.n, level=level),
         brier=brier,
-        rest=Estimate(rest, 0.0, max(brier.high - shown, rest), n=brier.n, level=level),
+        rest=Estimate(remainder, 0.0, max(brier.high - display, remainder), n=brier.n, level=level),
         published_loss=_published(features, f, y, options, units),
         decision=_decision(risk),
         multiplicity=_multiplicity(finder),
@@ -199,11 +199,11 @@ def _reliability(
 ) -> GroupReliability:
     """Return the recalibration curve and its shift in each group that stands out."""
     grid = np.linspace(float(f.min()), float(f.max()), _CURVE_POINTS)
-    drawn = []
+    draws = []
     for group, rule in zip(finder.groups_[:_REGIONS_DRAWN], finder.rules_, strict=False):
         if group.flagged:
             inside = f[rule.mask(frame)]
-            drawn.append(
+            draws.append(
                 GroupShift(
                     rule=group.rule,
                     n=group.n,
@@ -216,7 +216,7 @@ def _reliability(
     # For everyone: fitted without the groups, whose shifts the corrector has taken out of it.
     recalibrated = confidence_groups.fit_corrector((), frame, f, y).recalibrated(grid)
     return GroupReliability(
-        confidence=grid.tolist(), recalibrated=recalibrated.tolist(), regions=drawn
+        confidence=grid.tolist(), recalibrated=recalibrated.tolist(), regions=draws
     )
 
 

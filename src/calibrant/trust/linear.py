@@ -45,13 +45,13 @@ class ConfidenceBasis(Stored):
         """Learn atoms and ranks from the confidences; `knots` overrides n^(1/3), at most 20."""
         values, counts = np.unique(confidence, return_counts=True)
         self.atoms = values[counts >= max(_ATOM_ROWS, _ATOM_SHARE * len(confidence))]
-        others = confidence[~np.isin(confidence, self.atoms)]
+        peers = confidence[~np.isin(confidence, self.atoms)]
         self.quantiles = self.knots = np.empty(0)
-        if len(others) < _ATOM_ROWS:
+        if len(peers) < _ATOM_ROWS:
             return self
         grid = np.linspace(0, 1, _QUANTILES)
-        self.quantiles = np.quantile(others, grid)
-        count = min(_MOST_KNOTS, max(2, round(len(others) ** (1 / 3)))) if knots is None else knots
+        self.quantiles = np.quantile(peers, grid)
+        count = min(_MOST_KNOTS, max(2, round(len(peers) ** (1 / 3)))) if knots is None else knots
         self.knots = np.linspace(0, 1, count + 1)[1:-1]
         return self
 
@@ -63,9 +63,9 @@ class ConfidenceBasis(Stored):
         columns = [np.ones(len(f)), *((f == atom).astype(np.float64) for atom in atoms)]
         if not self.all_atoms:
             rank = np.interp(f, self.quantiles, np.linspace(0, 1, len(self.quantiles)))
-            beside = ~np.isin(f, self.atoms)
-            columns += [np.where(beside, rank, 0.0)]
-            columns += [np.where(beside, np.maximum(rank - knot, 0), 0.0) for knot in self.knots]
+            companion = ~np.isin(f, self.atoms)
+            columns += [np.where(companion, rank, 0.0)]
+            columns += [np.where(companion, np.maximum(rank - knot, 0), 0.0) for knot in self.knots]
         return np.column_stack(columns)
 
 
@@ -87,8 +87,8 @@ def projector(columns: Floats) -> Floats:
     scale = np.sqrt((columns**2).sum(axis=0))
     scaled = columns / np.where(scale > 0, scale, 1.0)
     values, vectors = np.linalg.eigh(scaled.T @ scaled)
-    kept = values > 1e-9 * values.max()
-    return np.asarray(scaled @ (vectors[:, kept] / np.sqrt(values[kept])))
+    mask = values > 1e-9 * values.max()
+    return np.asarray(scaled @ (vectors[:, mask] / np.sqrt(values[mask])))
 
 
 def project(basis: Floats, values: Floats) -> Floats:

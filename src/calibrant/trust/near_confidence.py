@@ -108,10 +108,10 @@ class ConfidenceCells:
 
     def cleared(self, values: Floats) -> Floats:
         """Return values less the mean and the line in the confidence of their cell."""
-        rest = self._centred(values)
-        product = np.bincount(self._cell, self._place * rest)
+        remainder = self._centred(values)
+        product = np.bincount(self._cell, self._place * remainder)
         slope = np.divide(product, self._spread, out=np.zeros_like(product), where=self._sloped)
-        return np.asarray(rest - slope[self._cell] * self._place)
+        return np.asarray(remainder - slope[self._cell] * self._place)
 
     def within(
         self, direction: Floats | Mask, correct: Floats, units: Ints | None = None
@@ -120,8 +120,10 @@ class ConfidenceCells:
         direction = direction.astype(np.float64)
         g, e, n = self.cleared(direction), self.cleared(correct), len(correct)
         size, whole = float((g**2).mean()), float(direction.var())
-        left = size / whole if whole > 0 else 0.0
+        remaining = size / whole if whole > 0 else 0.0
         degrees = np.maximum(self._rows - 1 - self._sloped, 1)
         product = g * e * np.sqrt(self._rows / degrees)[self._cell]
         sums = product if units is None else np.bincount(units, product)
-        return WithinCells(left, float((g * e).mean()), math.sqrt(float(sums @ sums)) / n, size)
+        return WithinCells(
+            remaining, float((g * e).mean()), math.sqrt(float(sums @ sums)) / n, size
+        )

@@ -82,8 +82,8 @@ def load_policy(path: str | Path) -> Policy:
         raise SchemaError(rule, source=str(path))
     try:
         msgspec.convert(data, _PolicyFile)
-        mended = data["schema"] == MEND_SCHEMA
-        policy = MendedPolicy(load_mend(path)) if mended else _policy(data)
+        corrected = data["schema"] == MEND_SCHEMA
+        policy = MendedPolicy(load_mend(path)) if corrected else _policy(data)
         return _tried(policy, dict(_features(data)))
     except _DAMAGE as error:
         if isinstance(error, InputError):
@@ -146,19 +146,19 @@ def _features(data: Any) -> Iterator[tuple[str, str | float]]:
 
 
 def _try_route(policy: Policy, row: Row) -> None:
-    asked: dict[str, Row] = {}
-    while (step := policy.route(row, asked)).action == "ask":
-        if step.model not in policy.models or step.model in asked:
+    request: dict[str, Row] = {}
+    while (step := policy.route(row, request)).action == "ask":
+        if step.model not in policy.models or step.model in request:
             raise SchemaError(f"the policy asks {step.model!r}, and has {policy.models}")
-        asked[step.model] = row
+        request[step.model] = row
     if step.risk is not None and not -_SLACK <= step.risk <= 1 + _SLACK:
         raise SchemaError(f"the policy tells a risk of {step.risk}")
 
 
 def _fit_again(data: Mapping[str, Any], path: str) -> Hint:
     """Return how to make a policy anew that cannot be read, as far as the file says it."""
-    found = (data.get(name) for name in ("fitted_on", "promise"))
-    fitted, promise = (part if isinstance(part, dict) else {} for part in found)
+    matches = (data.get(name) for name in ("fitted_on", "promise"))
+    fitted, promise = (part if isinstance(part, dict) else {} for part in matches)
     needs = data.get("needs")
     verb = "decide" if data.get("kind") == "selective" else "cascade"
     options: dict[str, Any] = {}
@@ -215,20 +215,20 @@ class MendedPolicy(Policy):
         (name,) = self.models
         if name not in asked:
             return Step("ask", name)
-        said = stated_confidence(asked[name])
-        if said is None:
+        confidence = stated_confidence(asked[name])
+        if confidence is None:
             return Step("defer", name)
-        return Step("answer", name, 1.0 - self.mend.probability(said))
+        return Step("answer", name, 1.0 - self.mend.probability(confidence))
 
     def check(self, rows: Any) -> GuardCheck:
         """Test whether confidences of unlabelled traffic are still those of the labels."""
-        given = [row.get(CONFIDENCE) for row in as_rows(rows)]
-        if not given:
+        value = [row.get(CONFIDENCE) for row in as_rows(rows)]
+        if not value:
             raise InputError("a check needs rows with a confidence")
-        shift = self.mend.check(given)
+        shift = self.mend.check(value)
         changes = [Change(CONFIDENCE, shift.p, None, 0.0, 0.0)] if shift.shifted else []
         outcome = "expired" if shift.shifted else "as certified"
-        return GuardCheck(outcome, len(given), {}, changes, (), self.promise)  # type: ignore[arg-type]
+        return GuardCheck(outcome, len(value), {}, changes, (), self.promise)  # type: ignore[arg-type]
 
     @property
     def ends_when(self) -> str:

@@ -62,8 +62,8 @@ class Policy(SavedPolicy, ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain data."""
-        asked = {"models": self.models, "needs": list(self.needs)}
-        return {**super().to_dict(), **asked}
+        request = {"models": self.models, "needs": list(self.needs)}
+        return {**super().to_dict(), **request}
 
     def answers(self, confidence: float | Sequence[float | None] | None) -> bool:
         """Return whether an answer with this confidence may be given; None is never enough.
@@ -87,7 +87,7 @@ class Policy(SavedPolicy, ABC):
         so_far: Sequence[Mapping[str, Said]] = [{} for _ in rows] if asked is None else asked
         if len(so_far) != len(rows):
             raise InputError(f"{len(so_far)} rows of answers for {len(rows)} questions")
-        return [self.route(row, said) for row, said in zip(rows, so_far, strict=True)]
+        return [self.route(row, statement) for row, statement in zip(rows, so_far, strict=True)]
 
     def check(self, rows: Any) -> GuardCheck:
         """Test whether unlabelled traffic is still what the promise was made for.
@@ -100,15 +100,15 @@ class Policy(SavedPolicy, ABC):
         if self.profile is None:
             raise InputError("this policy does not say what it was made on", hint="fit it again")
         frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(as_rows(rows)))
-        answered = self.known.get(self.profile.group or "", self.profile.names)
-        asked = [name for name in self.profile.names if name not in answered]
-        return self.profile.check(frame, asked=asked, promise=self.promise)
+        answers = self.known.get(self.profile.group or "", self.profile.names)
+        request = [name for name in self.profile.names if name not in answers]
+        return self.profile.check(frame, asked=request, promise=self.promise)
 
     @property
     def expires(self) -> dt.date | None:
         """The day from which on nothing is promised, where the promise names one."""
-        named = self.promise.get("expires")
-        return None if named is None else dt.date.fromisoformat(named)
+        names = self.promise.get("expires")
+        return None if names is None else dt.date.fromisoformat(names)
 
     @property
     def ends_when(self) -> str:

@@ -65,8 +65,8 @@ class PredictionSets(Struct, frozen=True):
             raise InputError(
                 f"{len(p)} labels are too few for sets that miss at most {max_error:g}"
             )
-        needed = mass_up_to(p)[np.arange(len(p)), right.astype(np.int64)]
-        return cls(float(np.sort(needed)[k - 1]), max_error, delta, len(p))
+        requirement = mass_up_to(p)[np.arange(len(p)), right.astype(np.int64)]
+        return cls(float(np.sort(requirement)[k - 1]), max_error, delta, len(p))
 
     def covers(self, probabilities: ArrayLike) -> NDArray[np.bool_]:
         """Return for each item and class whether the class is in its set; none is empty."""

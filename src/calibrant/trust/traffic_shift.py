@@ -165,7 +165,7 @@ class Profile(Stored):
         """Return the position of each row's group, -1 for one that is not known."""
         if self.group is None or self.group not in rows.columns:
             return np.zeros(rows.height, dtype=np.intp)
-        places = {name: at for at, name in enumerate(self.names)}
+        places = {name: place for place, name in enumerate(self.names)}
         return np.array([places.get(name, -1) for name in level_texts(rows[self.group])], np.intp)
 
     def _count(self, rows: pl.DataFrame, place: Indices, column: str) -> Floats:
@@ -199,19 +199,19 @@ class Profile(Stored):
             level = level_texts(rows[str(self.group)])
             unseen = level.filter(pl.Series(place < 0)).value_counts(sort=True)
             new = {name: count / rows.height for name, count in unseen.iter_rows()}
-        kept = np.array([name not in asked for name in self.names])
+        selection = np.array([name not in asked for name in self.names])
         here = [name for name in self.ends if name in rows.columns]
         tests = len(here) + grouped
-        enough = int(np.isin(place, np.flatnonzero(kept)).sum()) >= LEAST_ROWS
+        enough = int(np.isin(place, np.flatnonzero(selection)).sum()) >= LEAST_ROWS
         changes = []
-        if grouped and enough and kept.sum() > 1:
+        if grouped and enough and selection.sum() > 1:
             counts = np.bincount(place[place >= 0], minlength=len(self.names)).astype(np.float64)
-            changes += self._group_change(counts, kept, tests)
+            changes += self._group_change(counts, selection, tests)
         for name in here if enough else ():
             # Groups told apart at the time of the fit are put together where the rows have none.
             before, now = self.counts[name], self._count(rows, place, name)
-            before = before[kept] if grouped else before.sum(axis=0, keepdims=True)
-            now = now[kept] if grouped else now.sum(axis=0, keepdims=True)
+            before = before[selection] if grouped else before.sum(axis=0, keepdims=True)
+            now = now[selection] if grouped else now.sum(axis=0, keepdims=True)
             p = _corrected(same_spread(before, now), tests)
             changes += [Change(name, p, None, 0.0, 0.0)] if p <= _LEVEL else []
         outcome: GuardOutcome = "new groups" if new else "as certified"
@@ -248,22 +248,22 @@ def same_spread(before: Floats, now: Floats) -> float:
     >>> same_spread(np.array([[50.0, 50.0]]), np.array([[20.0, 80.0]])) < 1e-4
     True
     """
-    both = before + now
-    total = both.sum(axis=1, keepdims=True)
+    pair = before + now
+    total = pair.sum(axis=1, keepdims=True)
     rows = before.sum(axis=1, keepdims=True), now.sum(axis=1, keepdims=True)
-    expected = [both * part / np.maximum(total, 1.0) for part in rows]
+    expected = [pair * part / np.maximum(total, 1.0) for part in rows]
     sparse = np.minimum(*(part.sum(axis=0) for part in expected)) < _LEAST_EXPECTED
     if sparse.any():
-        both, now, expected[1] = (
+        pair, now, expected[1] = (
             np.column_stack([part[:, ~sparse], part[:, sparse].sum(axis=1)])
-            for part in (both, now, expected[1])
+            for part in (pair, now, expected[1])
         )
-    off = (now - expected[1]).sum(axis=0)
+    deviation = (now - expected[1]).sum(axis=0)
     scale = (rows[0] * rows[1] / np.maximum(total**2 * (total - 1), 1.0))[:, 0]
-    spread = np.diag((scale * total[:, 0]) @ both) - (both * scale[:, None]).T @ both
+    spread = np.diag((scale * total[:, 0]) @ pair) - (pair * scale[:, None]).T @ pair
     values, vectors = np.linalg.eigh(spread)
     used = values > 1e-9 * max(float(values.max()), 1e-300)
-    size = float(((vectors[:, used].T @ off) ** 2 / values[used]).sum())
+    size = float(((vectors[:, used].T @ deviation) ** 2 / values[used]).sum())
     return float(chdtrc(int(used.sum()), size)) if used.any() else 1.0
 
 

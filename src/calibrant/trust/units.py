@@ -111,14 +111,14 @@ class UnitScore:
 
     def predict_one(self, row: Mapping[str, Any]) -> float:
         """Return the score of one unit; of one with a row without a confidence none is enough."""
-        said = row.get("confidence")
-        if not isinstance(said, Sequence | np.ndarray) or isinstance(said, str):
+        confidence = row.get("confidence")
+        if not isinstance(confidence, Sequence | np.ndarray) or isinstance(confidence, str):
             raise InputError(
                 "this policy is about whole units: it takes the confidences of all rows of one",
                 hint="give a list, such as policy.answers([0.9, 0.8])",
             )
-        known = [value for value in said if value is not None and value == value]
-        return self.of(known) if known and len(known) == len(said) else -np.inf
+        is_known = [value for value in confidence if value is not None and value == value]
+        return self.of(is_known) if is_known and len(is_known) == len(confidence) else -np.inf
 
     def to_dict(self) -> dict[str, str]:
         """Return plain data."""
@@ -267,6 +267,6 @@ def backoff_threshold(
     names, code = unit_codes(unit)
     c, y = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
     # The highest confidence of a wrong claim: what has to be dropped. Without one, nothing has.
-    needed = -_least(np.where(y < 1, -c, 0.0), code, len(names))
+    requirement = -_least(np.where(y < 1, -c, 0.0), code, len(names))
     k = tolerance_rank(len(names), max_error, delta)
-    return None if k is None else float(np.sort(needed)[k - 1])
+    return None if k is None else float(np.sort(requirement)[k - 1])

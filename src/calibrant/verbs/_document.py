@@ -56,9 +56,9 @@ def with_rows(
         from calibrant.data.sources.rows import RowQuery
 
         rows = result.rows_opener()
-        names, ways = tuple(models or ()), tuple(methods or ())
+        names, modes = tuple(models or ()), tuple(methods or ())
         most = wrong * max(1, len(rows.methods))
-        worst = rows.page(RowQuery(names, ways, grade="wrong", size=most)).rows
+        worst = rows.page(RowQuery(names, modes, grade="wrong", size=most)).rows
         # Each answer once, with the highest of its confidences.
         first = {(row["question_id"], row["model"]): row for row in reversed(worst)}
         listed = [row for row in worst if first[row["question_id"], row["model"]] is row][:wrong]

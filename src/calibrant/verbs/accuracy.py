@@ -71,24 +71,24 @@ def _graded(
     data: Any, table: Mapping[str, Any], why: NoConfidenceError
 ) -> tuple[Scores, Sequence[str]]:
     """Return the graded rows, with a confidence that stands for none, and notes about them."""
-    opened = open_input(data, table.get("correct"), scale=table.get("scale"))
-    asked = ReadingOptions(**{name: value for name, value in table.items() if name != "mend"})
-    draws = getattr(opened, "tables", None)
+    handle = open_input(data, table.get("correct"), scale=table.get("scale"))
+    options = ReadingOptions(**{name: value for name, value in table.items() if name != "mend"})
+    draws = getattr(handle, "tables", None)
     if draws is not None and not isinstance(draws, list | tuple):
         rows = draws.draws.filter(pl.col("correct").is_not_null())
         frame = rows.select("question_id", "model", "correct").with_columns(confidence=0.5)
         return load_scores(frame, repeats=True, graded=True), draws.notes
-    correct = asked.correct or (why.graded[0] if len(why.graded) == 1 else None)
+    correct = options.correct or (why.graded[0] if len(why.graded) == 1 else None)
     if correct is None:
         raise why
-    source = opened.probabilities_table(asked)[0]
-    with error_source(opened.error_name):
+    source = handle.probabilities_table(options)[0]
+    with error_source(handle.error_name):
         frames = _with_none(source)
-        asked = replace(asked, confidence=_NONE, correct=correct, repeats=True)
+        options = replace(options, confidence=_NONE, correct=correct, repeats=True)
         for frame in frames if isinstance(frames, list) else [frames]:
             if any(_may_be_one(column) for column in frame.drop(_NONE, correct).get_columns()):
                 raise why
-        return load_scores(frames, **asdict(asked)), ()
+        return load_scores(frames, **asdict(options)), ()
 
 
 def _with_none(source: Any) -> Any:
@@ -107,21 +107,25 @@ def _may_be_one(column: pl.Series) -> bool:
     """Return whether a column may be a confidence under another name: shares that differ."""
     if not column.dtype.is_float():
         return False
-    known = column.drop_nulls()
-    usual = known.len() and known.is_between(0, 1).all() and not known.is_in([0.0, 1.0]).all()
-    return bool(usual) and (known.n_unique() > 1 or known.len() == 1)
+    known_values = column.drop_nulls()
+    usual = (
+        known_values.len()
+        and known_values.is_between(0, 1).all()
+        and not known_values.is_in([0.0, 1.0]).all()
+    )
+    return bool(usual) and (known_values.n_unique() > 1 or known_values.len() == 1)
 
 
 def _entry(block: ScoreBlock, scores: Scores, level: float) -> AccuracyEntry:
     group = {name: key for name, key in block.keys.items() if name not in ("model", "method")}
     ids = block.frame["question_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
-    named = scores.reading.cluster or scores.reading.columns.get("question_id", "question_id")
+    names = scores.reading.cluster or scores.reading.columns.get("question_id", "question_id")
     return AccuracyEntry(
         model=block.keys["model"],
         group=group or None,
         n=len(block.correct),
         questions=int(ids.max()) + 1,
-        clusters=None if block.units is None else named,
+        clusters=None if block.units is None else names,
         accuracy=_share(block.correct, block.units, level),
         disagree=_disagree(block.correct, ids, level),
     )
@@ -152,10 +156,10 @@ def _disagree(right: Floats, ids: Indices, level: float) -> Estimate | None:
 
 
 def _pairs(blocks: Sequence[ScoreBlock], level: float) -> list[AccuracyPair]:
-    found = [pair for a, b in combinations(blocks, 2) if (pair := _pair(a, b, level))]
-    for place, value in enumerate(holm([pair.p for pair in found]) if found else ()):
-        found[place] = replace(found[place], p_adjusted=float(value))
-    return sorted(found, key=lambda pair: (pair.p_adjusted, -pair.difference.numbers[0]))
+    match = [pair for a, b in combinations(blocks, 2) if (pair := _pair(a, b, level))]
+    for place, value in enumerate(holm([pair.p for pair in match]) if match else ()):
+        match[place] = replace(match[place], p_adjusted=float(value))
+    return sorted(match, key=lambda pair: (pair.p_adjusted, -pair.difference.numbers[0]))
 
 
 def _pair(a: ScoreBlock, b: ScoreBlock, level: float) -> AccuracyPair | None:
@@ -165,15 +169,15 @@ def _pair(a: ScoreBlock, b: ScoreBlock, level: float) -> AccuracyPair | None:
         )
         for block in (a, b)
     ]
-    both = means[0].join(means[1], on="question_id", suffix="_b", maintain_order="left")
-    if both.height < 2:
+    pair = means[0].join(means[1], on="question_id", suffix="_b", maintain_order="left")
+    if pair.height < 2:
         return None
     names = [a.keys["model"], b.keys["model"]]
-    d = (both["correct"] - both["correct_b"]).to_numpy()
+    d = (pair["correct"] - pair["correct_b"]).to_numpy()
     if d.mean() < 0:
         d, names = -d, names[::-1]
-    clustered = CLUSTER in both.columns
-    units = both[CLUSTER].rank("dense").to_numpy() - 1 if clustered else np.arange(len(d))
+    clustered = CLUSTER in pair.columns
+    units = pair[CLUSTER].rank("dense").to_numpy() - 1 if clustered else np.arange(len(d))
     sums = np.bincount(units, d - d.mean())
     count = len(sums)
     error = float(np.sqrt((sums**2).sum() * count / max(count - 1, 1))) / len(d)
@@ -181,8 +185,8 @@ def _pair(a: ScoreBlock, b: ScoreBlock, level: float) -> AccuracyPair | None:
     ends = max(d.mean() - half, -1.0), min(d.mean() + half, 1.0)
     estimate = Estimate(float(d.mean()), *map(float, ends), n=len(d), level=level)
     if not clustered and np.isin(d, (-1, 0, 1)).all():
-        ahead, apart = int((d > 0).sum()), int((d != 0).sum())
-        p = float(binomtest(ahead, apart).pvalue) if apart else 1.0
+        lead, distance = int((d > 0).sum()), int((d != 0).sum())
+        p = float(binomtest(lead, distance).pvalue) if distance else 1.0
     else:
         p = float(2 * student.sf(abs(d.mean()) / error, count - 1)) if error > 0 else 1.0
     a_name, b_name = names

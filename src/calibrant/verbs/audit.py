@@ -167,7 +167,7 @@ def audit(
         seed=seed,
     )
     request = None
-    if any(given is not None for given in (samples, reference, references)):
+    if any(value is not None for value in (samples, reference, references)):
         # Loaded here: most audits are of confidences that are there.
         from calibrant.answers.samples import SampleColumns
         from calibrant.answers.samples.source import JudgeChoice, SampleRequest

@@ -73,8 +73,8 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     if source.reading["way"] == "streamed" and not searches:
         data["notes"] = [NOT_SEARCHED]
     of_scores = audit_claims(blocks, margin, convert(data["models"], list[Coverage]))
-    drawn = bool(source.head.get("samples"))
-    claims = _with_meanings(of_scores, meanings, blocks, margin, drawn=drawn)
+    draws = bool(source.head.get("samples"))
+    claims = _with_meanings(of_scores, meanings, blocks, margin, drawn=draws)
     # A table that is read in parts may name its questions.
     has_ids = "question_id" in source.reading.get("columns", {})
     next_step = step_of_checks(source.head, claims) or step_of_audit(
@@ -124,8 +124,8 @@ def _with_meanings(
     tested = [c for c in claims if c.id in directions and c.subject["method"] == "sem2"]
     entries = convert(plain(meanings), list[SemanticEntry])
     of_meanings = meaning_claims(entries, blocks, margin, tested)
-    rest = [claim for claim in claims if claim not in tested]
-    return [*of_meanings, *rest] if drawn else [*rest, *of_meanings]
+    remainder = [claim for claim in claims if claim not in tested]
+    return [*of_meanings, *remainder] if drawn else [*remainder, *of_meanings]
 
 
 def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, object]]:
@@ -195,15 +195,15 @@ class _Work(NamedTuple):
         if block.errors:
             entry["sketch_error"] = block.errors
         if block.probability:
-            plain, lost = audited.plain, None
+            plain, missing = audited.plain, None
             if plain.independent and plain.shares is None and source.missing is not None:
                 gap = metrics["confidence_gap"]
-                lost = missing_entry(plain.cell_error.sums, gap, source.missing)
+                missing = missing_entry(plain.cell_error.sums, gap, source.missing)
             entry["calibration_test"] = classic_test(block)
-            entry["significance"] = audited.tests(metrics, self.margin, lost)
-            entry["of_these"] = audited.tests_of_these(self.margin, lost)
-            if lost is not None:
-                entry["missing"] = lost
+            entry["significance"] = audited.tests(metrics, self.margin, missing)
+            entry["of_these"] = audited.tests_of_these(self.margin, missing)
+            if missing is not None:
+                entry["missing"] = missing
             entry["reliability"] = {
                 "bins": block.diagram(),
                 "curve": block.reliability_curve(_CURVE_POINTS, stream).to_dict(),

@@ -218,8 +218,8 @@ def _possible(
                 "asked: the same for all models of a question",
                 hint=Hint("name one with {features}, or use {embed}"),
             )
-        kept = tuple(name for name in options.strategies if name not in blind)
-        return replace(options, strategies=kept)
+        selection = tuple(name for name in options.strategies if name not in blind)
+        return replace(options, strategies=selection)
     if embed is not None and not asked:
         return replace(options, strategies=(*options.strategies, "router_knn"))
     return options

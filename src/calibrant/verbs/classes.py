@@ -45,9 +45,9 @@ def classwise_table(data: Any, table: Mapping[str, Any]) -> pl.DataFrame:
     frame = collect(scan_table(data), data)
     classes = _class_columns(frame.columns, probs, label)
     right = _labels(frame[label], [class_of(name, probs) for name in classes])
-    known = [name for name in frame.columns if name not in classes]
+    known_names = [name for name in frame.columns if name not in classes]
     parts = [
-        frame.select(known).with_columns(
+        frame.select(known_names).with_columns(
             pl.int_range(pl.len()).cast(pl.String).alias(ITEM),
             pl.lit(class_of(name, probs)).alias(CLASS),
             pl.Series("confidence", parse_numbers(frame[name]).values).fill_nan(None),
@@ -75,22 +75,22 @@ def classwise_result(
         if claim["subject"].get("group") or claim["id"] not in tautologies
     ]
     if document.get("input"):
-        named = {"probs": table["probs"], "correct": table["correct"]}
+        names = {"probs": table["probs"], "correct": table["correct"]}
         document["next"] = {
             "why": "See which classes it leaves open",
-            "command": Call("decide", str(data), **named, sets=True, max_error=0.1).text(),
+            "command": Call("decide", str(data), **names, sets=True, max_error=0.1).text(),
         }
     return result
 
 
 def _class_columns(names: Sequence[str], probs: str, label: str) -> list[str]:
-    found = [name for name in names if fits(name, probs) and name != label]
-    if len(found) < 2:
+    matches = [name for name in names if fits(name, probs) and name != label]
+    if len(matches) < 2:
         raise InputError(
-            Hint("{probs} takes at least two columns, and {0} fits", len(found)),
+            Hint("{probs} takes at least two columns, and {0} fits", len(matches)),
             hint=Hint("name what they share: {probs} for p_a, p_b ..", probs="p_"),
         )
-    return found
+    return matches
 
 
 def _labels(column: pl.Series, classes: Sequence[str]) -> Ints:
@@ -126,8 +126,8 @@ class SetsOfClasses:
         names = [class_of(name, self.probs) for name in columns]
         right = _labels(block.frame[self.label], names)
         p = np.stack([parse_numbers(block.frame[name]).values for name in columns], axis=1)
-        kept = (right >= 0) & np.isfinite(p).all(axis=1)
-        self._p, self._right = p[kept], right[kept]
+        mask = (right >= 0) & np.isfinite(p).all(axis=1)
+        self._p, self._right = p[mask], right[mask]
         few = fewest_rows(self.max_error, self.delta)
         mass = None
         if len(self._p) >= few:

@@ -121,18 +121,18 @@ def compare(
     >>> pair["verdict"], pair["winner"]  # both always say 90 %
     ('more accurate, alike', 'large')
     """
-    asked = ReadingOptions(**table, graded=graded)
+    request = ReadingOptions(**table, graded=graded)
     streamed = (
         candidates is None
         and not (graded or labels or table["right"] or table["repeats"] or table["cluster"])
         and not table["mend"]
         and is_large(data, rows=STREAM_ROWS)
     )
-    opened = None
+    handle = None
     if not streamed:
-        opened = open_input(data, table["correct"], labels=labels, scale=table["scale"])
+        handle = open_input(data, table["correct"], labels=labels, scale=table["scale"])
     if bins is None:
-        bins = 10 if opened is not None and opened.holds_only_draws(asked) else 15
+        bins = 10 if handle is not None and handle.holds_only_draws(request) else 15
     options: Options = {
         "bins": bins,
         "target": target,
@@ -146,12 +146,12 @@ def compare(
         columns = {name: column for name, column in table.items() if name not in stated}
         return {**options, "models": models, "by": list(by)} | table_settings({**stated, **columns})
 
-    wanted = ComparisonRequest(models, tuple(by), asked, options, settings, engine, seed)
-    if opened is None:
-        with streamed_source(data, wanted) as source:
+    goal = ComparisonRequest(models, tuple(by), request, options, settings, engine, seed)
+    if handle is None:
+        with streamed_source(data, goal) as source:
             return with_rows(compare_document(source, options, watch), data, table)
     try:
-        source = table_source(opened, candidates, wanted)
+        source = table_source(handle, candidates, goal)
     except NoConfidenceError as error:
         if candidates is not None or labels:
             raise

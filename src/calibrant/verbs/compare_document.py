@@ -45,8 +45,10 @@ def compare_document(
     _reversals_by_group(parts)
     missing = [part["keys"] | plain(row) for part in parts for row in part["missing"]]
     data = {**source.data, "missing": missing}
-    found = [(" and ".join(key.models[:2]), dependence_entry(one)) for key, one in source.searches]
-    told_dependence({"data": data, "input": source.head.get("input")}, found)
+    matches = [
+        (" and ".join(key.models[:2]), dependence_entry(item)) for key, item in source.searches
+    ]
+    told_dependence({"data": data, "input": source.head.get("input")}, matches)
     # Thousands of pairs are plain data already.
     pairs = [pair for part in parts for pair in part["told"]]
     return CompareResult.of_plain(
@@ -93,14 +95,14 @@ def _reversals_by_group(parts: Sequence[dict[str, Any]]) -> None:
             continue
         part["summary"]["by_group"] = [
             {
-                "group": other["keys"]["group"],
-                "cases": other["summary"]["cases"],
-                **other["summary"]["rates"],
+                "group": peer["keys"]["group"],
+                "cases": peer["summary"]["cases"],
+                **peer["summary"]["rates"],
             }
-            for other in parts
-            if other["keys"]["method"] == method
-            and other["keys"]["group"] is not None
-            and other["summary"]["cases"]
+            for peer in parts
+            if peer["keys"]["method"] == method
+            and peer["keys"]["group"] is not None
+            and peer["summary"]["cases"]
         ]
 
 

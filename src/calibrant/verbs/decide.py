@@ -227,8 +227,8 @@ def _require_one(blocks: Sequence[ScoreBlock], source: str) -> None:
 def _claims(results: Sequence[DecideEntry], blocks: Sequence[ScoreBlock]) -> Iterator[Claim]:
     """Yield what is said of every model and method, and of which share of its answers."""
     for entry, block in zip(results, blocks, strict=True):
-        stated = entry.n / (entry.n + block.unscored.height)
-        yield from decide_claims(entry, named=len(results) > 1, stated=stated)
+        confidence = entry.n / (entry.n + block.unscored.height)
+        yield from decide_claims(entry, named=len(results) > 1, stated=confidence)
 
 
 def _group_column(group: str | None, each: str | None, traffic: Any) -> str | None:
@@ -272,8 +272,8 @@ def _sets_of(
     label = table["correct"] or table["gold"]
     if max_error is None or not table["probs"] or label is None:
         rule = Hint("{sets} needs class probabilities, the true class and a limit")
-        way = {"probs": "p_", "correct": "y", "max_error": 0.1}
-        raise InputError(rule, hint=Hint("name them: {probs} {correct} {max_error}", **way))
+        mode = {"probs": "p_", "correct": "y", "max_error": 0.1}
+        raise InputError(rule, hint=Hint("name them: {probs} {correct} {max_error}", **mode))
     if others:
         raise InputError(Hint("give one of {sets} and {" + others[0] + "}"))
     return SetsOfClasses(max_error, delta, table["probs"], label)
@@ -284,9 +284,9 @@ def _fit_units(
 ) -> WholeUnits:
     with error_about(f"model {block.keys['model']}, method {block.keys['method']}", head["source"]):
         whole = whole_block(block, scores, fit.column, fit.how)
-        lost = block.frame[CLUSTER].n_unique() - whole.frame[CLUSTER].n_unique()
+        missing = block.frame[CLUSTER].n_unique() - whole.frame[CLUSTER].n_unique()
         origin = {**origin_of(head), **block.keys, "unit": fit.column, "asked": None}
-        return fit.fit(whole, left_out=lost, group=group, made=today(), fitted_on=origin)
+        return fit.fit(whole, left_out=missing, group=group, made=today(), fitted_on=origin)
 
 
 def _together(
@@ -305,8 +305,8 @@ def _grading(
     """Return how far grading error leaves the error open among the answers that are given."""
     if grades is None:
         return UNSET
-    given = block.frame.filter(pl.Series(fit.policy_.decide_many(block.frame)))
-    graded = grades.of(given) if given.height else None
+    setting = block.frame.filter(pl.Series(fit.policy_.decide_many(block.frame)))
+    graded = grades.of(setting) if setting.height else None
     if graded is None:
         return UNSET
     rng = named_stream(seed, "grading", *map(str, block.keys.values()))

@@ -32,17 +32,17 @@ def prices(
     if not isinstance(price, Sequence):
         return None if price is None else dict(price)
     if len(price) != len(models):
-        given = ",".join(f"{value:g}" for value in price)
+        values = ",".join(f"{value:g}" for value in price)
         rule = "{price} has {0} prices for {1} models, got {2}"
-        raise InputError(Hint(rule, len(price), len(models), given))
+        raise InputError(Hint(rule, len(price), len(models), values))
     return dict(zip(models, map(float, price), strict=True))
 
 
 def _refuse_unknown_prices(price: Mapping[str, float] | None, models: Sequence[str]) -> None:
     """Refuse the price of a model that is not in the table, and a table of one model."""
     if len(models) == 1:
-        way = "add the answers of a larger model; {call} says when to ask a person"
-        hint = Hint(way, call=Call("decide", "TABLE", max_error=0.1))
+        mode = "add the answers of a larger model; {call} says when to ask a person"
+        hint = Hint(mode, call=Call("decide", "TABLE", max_error=0.1))
         raise InputError("the table has one model, a cascade takes two", hint=hint)
     unknown = [name for name in price or () if name not in models]
     if unknown:
@@ -87,9 +87,9 @@ def aligned_answers(
     shared = parts[0].select("question_id")
     for part in parts[1:]:
         shared = shared.join(part.select("question_id"), on="question_id", how="semi")
-    asked = frame.filter(pl.col("model").is_in(list(models)))["question_id"].n_unique()
-    if shared.height < asked and on_invalid == "error":
-        rule = f"{asked - shared.height} of {asked} questions are not answered by all models"
+    total = frame.filter(pl.col("model").is_in(list(models)))["question_id"].n_unique()
+    if shared.height < total and on_invalid == "error":
+        rule = f"{total - shared.height} of {total} questions are not answered by all models"
         hint = Hint(
             "use {on_invalid} to leave them out and have them counted", on_invalid="missing"
         )
@@ -113,7 +113,7 @@ def aligned_answers(
         _costs(aligned, models, price, cost),
         {name: part.select(own) for name, part in zip(models, aligned, strict=True)} if own else {},
         None if embed is None else first[vector_column(embed)].to_numpy().astype(np.float64),
-    ), {"question_not_shared": asked - shared.height} if shared.height < asked else {}
+    ), {"question_not_shared": total - shared.height} if shared.height < total else {}
 
 
 def _costs(
@@ -181,8 +181,8 @@ def chosen_policy(
     if target.strategy is not None and target.strategy not in (*options.strategies, "single"):
         rule = f"the strategy {target.strategy!r} is not among those compared"
         raise InputError(rule, hint=did_you_mean(target.strategy, options.strategies))
-    wanted = save is not None or target != Target() or tolerance is not None
-    if len(answers) < FEWEST and not wanted:
+    goal = save is not None or target != Target() or tolerance is not None
+    if len(answers) < FEWEST and not goal:
         why = "too few questions to choose a policy"
         return None, CascadePolicy(rule=None, tolerance=None, chosen=why, promise=None, path=None)
     if tolerance is None:
@@ -214,10 +214,10 @@ def profile_of(answers: Answers) -> dict[str, Any]:
     per_model = {name for table in answers.answer_features.values() for name in table.columns}
     categories = enough_labels(frame.select(columns), None, strict=False)
     group = next(iter(categories), None)
-    said = pl.DataFrame({"confidence": answers.confidence[:, 0]}).fill_nan(None)
+    confidence = pl.DataFrame({"confidence": answers.confidence[:, 0]}).fill_nan(None)
     numbers = [name for name in columns if frame.schema[name].is_numeric()]
-    seen = said.hstack([frame[name] for name in (*numbers, *([group] if group else []))])
-    profile = Profile.of(seen.drop_nulls(), group)
+    observed = confidence.hstack([frame[name] for name in (*numbers, *([group] if group else []))])
+    profile = Profile.of(observed.drop_nulls(), group)
     return {"columns": [*columns, *sorted(per_model)], "known": categories, "profile": profile}
 
 

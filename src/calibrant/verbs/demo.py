@@ -142,11 +142,11 @@ def live_questions(wanted: Mapping[str, int]) -> pl.DataFrame:
 def _part(study: Study, started: float) -> dict[str, Any]:
     results = study.results()
     first = headline(claims_of(results["audit"]), 1) if "audit" in results else []
-    others = [f"{finding.question}: {finding.text}" for finding in findings(list(results.values()))]
+    peers = [f"{finding.question}: {finding.text}" for finding in findings(list(results.values()))]
     return {
         "study": str(study.path),
         "report": str(study.report_path),
-        "findings": [*first, *others],
+        "findings": [*first, *peers],
         "done": results["analysis"]["done"],
         "left_out": results["analysis"]["left_out"],
         "seconds": time.perf_counter() - started,

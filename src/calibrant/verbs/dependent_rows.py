@@ -104,12 +104,12 @@ class AuditedBlock(Struct, frozen=True, dict=True):
         if self.summed:
             assert self.dependence is not None
             ratio = self.dependence.inflation
-            return {name: _widened(one, METRICS[name], ratio) for name, one in metrics.items()}
+            return {name: _widened(item, METRICS[name], ratio) for name, item in metrics.items()}
         if self.second is None:
             return metrics
         return {
-            name: replace(one, low=min(one.low, other.low), high=max(one.high, other.high))
-            for (name, one), other in zip(
+            name: replace(item, low=min(item.low, peer.low), high=max(item.high, peer.high))
+            for (name, item), peer in zip(
                 metrics.items(), self.second.estimates().values(), strict=True
             )
         }
@@ -124,8 +124,8 @@ class AuditedBlock(Struct, frozen=True, dict=True):
         assert self.dependence is not None
         groups = self.dependence.groups
         if self.second is not None:
-            other = self.second.estimates(_TESTED)
-            tests = stricter_tests(tests, block_tests(self.second, other, margin, lost))
+            peer = self.second.estimates(_TESTED)
+            tests = stricter_tests(tests, block_tests(self.second, peer, margin, lost))
             data = self.block.data
             excess = data.confidence - data.correct
             p_value = two_way_p_value(excess, *(each.grouping.codes for each in groups))
@@ -172,34 +172,36 @@ class DependentBlocks(NamedTuple):
         # Loaded here: few rows are not searched.
         from calibrant.data.groupings import block_dependence
 
-        found = [(block, block_dependence(scores, block, skip)) for block in blocks]
+        matches = [(block, block_dependence(scores, block, skip)) for block in blocks]
         return cls(
             scores,
-            [block if dep is None else _between(block, dep) for block, dep in found],
-            [dep for _, dep in found],
+            [block if dep is None else _between(block, dep) for block, dep in matches],
+            [dep for _, dep in matches],
         )
 
     @property
     def entries(self) -> list[DependenceEntry | None]:
         """What a document holds of each search."""
-        return [None if one is None else dependence_entry(one) for one in self.searches]
+        return [None if item is None else dependence_entry(item) for item in self.searches]
 
     @property
     def words(self) -> list[str]:
         """What rows that hang together share, by block."""
-        named = self.scores.reading.cluster or "question"
-        return [one.groups[0].words if one and one.groups else named for one in self.entries]
+        names = self.scores.reading.cluster or "question"
+        return [item.groups[0].words if item and item.groups else names for item in self.entries]
 
     def withheld(self, number: int, *, mixed: bool = False) -> str | None:
         """Say why nothing is promised of a block, see `withheld_sentence`."""
         entry = self.entries[number]
-        said = [withheld_sentence(one, mixed=mixed) for one in entry.groups] if entry else []
-        return next(filter(None, said), None)
+        sentences = [withheld_sentence(item, mixed=mixed) for item in entry.groups] if entry else []
+        return next(filter(None, sentences), None)
 
     def tell(self, document: dict[str, Any]) -> None:
         """Say in a document which rows hang together, or what was searched without a find."""
         pairs = zip(self.blocks, self.entries, strict=True)
-        told_dependence(document, [(b.keys["model"], one) for b, one in pairs if one is not None])
+        told_dependence(
+            document, [(b.keys["model"], item) for b, item in pairs if item is not None]
+        )
 
 
 def told_dependence(
@@ -245,17 +247,17 @@ def add_of_these(entries: list[dict[str, Any]]) -> None:
     meant = [entry.pop("of_these", None) for entry in entries]
     if not any(meant):
         return
-    same = [
+    equal = [
         {**entry, "significance": tests if tests else _copied(entry.get("significance"))}
         for entry, tests in zip(entries, meant, strict=True)
     ]
-    adjust_p_values(same)
-    for entry, tests, told in zip(entries, meant, same, strict=True):
+    adjust_p_values(equal)
+    for entry, tests, notes in zip(entries, meant, equal, strict=True):
         if tests:
             entry["dependence"]["of_these"] = {
                 name: test["p_adjusted"]
                 for name in ("calibration", "gap", "separation")
-                if (test := told["significance"][name]) is not None
+                if (test := notes["significance"][name]) is not None
             }
 
 

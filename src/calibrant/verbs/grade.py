@@ -125,8 +125,8 @@ def grade(
 
 
 def _check_out(data: Any, out: str | Path) -> None:
-    same = isinstance(data, str | Path) and Path(data).resolve() == Path(out).resolve()
-    if not same and (Path(out) / "tables").exists():
+    is_same = isinstance(data, str | Path) and Path(data).resolve() == Path(out).resolve()
+    if not is_same and (Path(out) / "tables").exists():
         raise InputError(
             "the folder holds a study already",
             source=str(out),

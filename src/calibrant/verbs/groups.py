@@ -143,32 +143,32 @@ def groups(
     >>> groups(table, features=["topic"])["groups"][0]["flagged"]
     True
     """
-    chosen = GroupOptions(tuple(group), min_group, alpha, costs, threshold, level, seed, estimator)
+    choice = GroupOptions(tuple(group), min_group, alpha, costs, threshold, level, seed, estimator)
     opt.refuse_mended(table, save, "a saved correction")
     refuse_outcome(features, table["correct"])
-    kept = [name for name in (*features, embed) if name is not None]
-    settings = {**asdict(chosen), "models": models, **table_settings(table)}
+    selection = [name for name in (*features, embed) if name is not None]
+    settings = {**asdict(choice), "models": models, **table_settings(table)}
     settings |= {name: value for name, value in (("sizes", sizes), ("tuned", tuned)) if value}
     # The seed stands beside them.
     del settings["seed"]
     head = document_head("groups", data, seed=seed, settings=settings)
     with error_source(head["source"]):
-        if not kept:
+        if not selection:
             every = read_scores(data, {**table, "on_invalid": "drop", "repeats": True}).frame
             raise InputError("which columns make the groups?", hint=features_hint(every))
-        scores = read_scores(data, table, features=kept, others=True)
-        scores = without_missing(scores, kept, table["on_invalid"])
+        scores = read_scores(data, table, features=selection, others=True)
+        scores = without_missing(scores, selection, table["on_invalid"])
         columns = _Columns(scores.frame, embed_dimensions, seed)
         for name in features:
             columns.add(name)
         if embed is not None:
             columns.add_texts(embed, embed_with)
-        together = DependentBlocks.of_scores(scores, _blocks(scores, columns.frame, models), kept)
-        blocks = together.blocks
+        joint = DependentBlocks.of_scores(scores, _blocks(scores, columns.frame, models), selection)
+        blocks = joint.blocks
     if save is not None and len(blocks) > 1:
         rule = f"a corrected confidence is for one model and method; the table has {len(blocks)}"
         raise InputError(rule, source=head["source"], hint=Hint("choose with {models}"))
-    fits = [_entry(block, columns, chosen, head["source"]) for block in blocks]
+    fits = [_entry(block, columns, choice, head["source"]) for block in blocks]
     if save is not None:
         origin = {**origin_of(head), **blocks[0].keys}
         with writing(save):
@@ -179,7 +179,7 @@ def groups(
     claims = [claim for entry in results for claim in groups_claims(entry, **how)]
     head |= {"features": columns.names, "embedding": columns.about or None}
     document = scores_document(head, scores.only(model=models), results, claims)
-    together.tell(document)
+    joint.tell(document)
     document["across"] = across_models(results) if several else []
     if sizes or tuned:
         document["trend"] = _trend(results, blocks, sizes, tuned, level, seed)
@@ -201,12 +201,12 @@ def _trend(
         raise InputError(Hint("{sizes} and {tuned} compare models of one method"))
     published = all(entry.published_loss for entry in results)
     losses = {entry.model: entry.published_loss or entry.grouping_loss for entry in results}
-    loss = {name: float(found.value or 0.0) for name, found in losses.items()}
+    loss = {name: float(matches.value or 0.0) for name, matches in losses.items()}
     # The default reaches from a lower bound to a ceiling: that is no interval of a difference.
     halves = {
-        name: ((found.high or 0.0) - (found.low or 0.0)) / 2
-        for name, found in losses.items()
-        if published and found.high is not None
+        name: ((matches.high or 0.0) - (matches.low or 0.0)) / 2
+        for name, matches in losses.items()
+        if published and matches.high is not None
     }
     rows = {str(block.keys["model"]): block for block in blocks}
 
@@ -233,11 +233,11 @@ def _one_outcome(base: ScoreBlock, tuned: ScoreBlock, seed: int) -> Estimate | N
         )
         for block in (base, tuned)
     ]
-    both = frames[0].join(frames[1], on="question_id", how="inner")
-    if both.height < frames[0].height or not (both["right"] == both["right_right"]).all():
+    pair = frames[0].join(frames[1], on="question_id", how="inner")
+    if pair.height < frames[0].height or not (pair["right"] == pair["right_right"]).all():
         return None
-    columns = (both[name].to_numpy() for name in ("right", "said", "said_right"))
-    cluster = None if base.units is None else base.units[both["place"].to_numpy()]
+    columns = (pair[name].to_numpy() for name in ("right", "said", "said_right"))
+    cluster = None if base.units is None else base.units[pair["place"].to_numpy()]
     return exact_difference(*columns, cluster=cluster, seed=seed)
 
 

@@ -94,8 +94,8 @@ def import_logs(
     roles = {"confidence": confidence, "correct": correct, "model": model}
     roles |= {"method": method, "question": question, "answer": answer}
     columns = {**(columns or {}), **{k: name for k, name in roles.items() if name is not None}}
-    given = [logs] if isinstance(logs, str | Path) else list(logs)
-    paths = [path for one in given for path in (logs_in(one) or [Path(one)])]
+    values = [logs] if isinstance(logs, str | Path) else list(logs)
+    paths = [path for item in values for path in (logs_in(item) or [Path(item)])]
     options = ReadOptions(grade=grade, filter=filter, scale=scale, columns=columns)
     read = [read_log(path, kind=kind, options=options) for path in paths]
     if filter is not None and not any(log.kind == "lm-eval" for log in read):
@@ -105,15 +105,15 @@ def import_logs(
             hint=Hint("leave {filter} out, or give samples_*.jsonl files of lm-eval"),
         )
     tables = tables_of(read)
-    written = [] if out is None else _write(tables, Path(out))
+    pieces = [] if out is None else _write(tables, Path(out))
     return ImportResult(
         {
-            **document_head("import_logs", given, settings=table_settings(columns)),
+            **document_head("import_logs", values, settings=table_settings(columns)),
             "results": [_entry(log) for log in read],
             "scores": _counted(tables),
             "notes": list(tables.notes),
-            "written": [str(path) for path in written],
-            "next": _next_step(given, out, columns, tables),
+            "written": [str(path) for path in pieces],
+            "next": _next_step(values, out, columns, tables),
         }
     )
 
@@ -131,11 +131,11 @@ def _next_step(
 
 def _entry(log: ForeignLog) -> ImportedLog:
     ungraded = log.draws.filter(pl.col("correct").is_null())["reason"].fill_null("no reason given")
-    named = log.draws if log.draws.height else log.scores
+    names = log.draws if log.draws.height else log.scores
     return ImportedLog(
         source=log.source,
         kind=log.kind,
-        models=named["model"].unique(maintain_order=True).to_list(),
+        models=names["model"].unique(maintain_order=True).to_list(),
         tasks=log.draws["task"].unique(maintain_order=True).drop_nulls().to_list(),
         questions=log.questions.height,
         draws=log.draws.height,
@@ -166,7 +166,7 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
         check_output(out, makes_folders=True)
         out.parent.mkdir(parents=True, exist_ok=True)
         WRITERS[out.suffix](scores, out)
-        written = [out]
+        text = [out]
         problems_file = out.with_suffix(".unreadable.csv")
         beside_ranking = out.with_suffix(f".ranking{out.suffix}")
         beside_steps = out.with_suffix(f".steps{out.suffix}")
@@ -177,18 +177,18 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
         check_output_folder(out)
         study = Study(out)
         frames = {"questions": tables.questions, **_draw_tables(tables), "scores": scores}
-        written = [study.write(name, frame) for name, frame in frames.items()]
+        text = [study.write(name, frame) for name, frame in frames.items()]
         problems_file = out / "unreadable.csv"
         beside_ranking, beside_steps = out / "ranking.parquet", out / "steps.parquet"
-    for table, beside in ((ranking, beside_ranking), (tables.steps, beside_steps)):
+    for table, companion in ((ranking, beside_ranking), (tables.steps, beside_steps)):
         if table.height:
-            WRITERS[beside.suffix](table, beside)
-            written.append(beside)
+            WRITERS[companion.suffix](table, companion)
+            text.append(companion)
     problems = [{"source": log.source, **asdict(p)} for log in tables.logs for p in log.problems]
     if problems:
         neutral_cells(pl.DataFrame(problems)).write_csv(problems_file)
-        written.append(problems_file)
-    return written
+        text.append(problems_file)
+    return text
 
 
 def _draw_tables(tables: ForeignTables) -> dict[str, pl.DataFrame]:

@@ -60,8 +60,8 @@ def init(
         raise InputError("example logs, an example domain and a table go into folders of their own")
     place = Path(folder)
     texts = {"study.toml": _of_rows(table, target, place)} if table is not None else {}
-    chosen = resources.files(_EXAMPLES) / ("logs" if logs else "domain" if domain else "study")
-    examples = (entry.name for entry in chosen.iterdir() if not entry.name.startswith("_"))
+    choice = resources.files(_EXAMPLES) / ("logs" if logs else "domain" if domain else "study")
+    examples = (entry.name for entry in choice.iterdir() if not entry.name.startswith("_"))
     names = list(texts) or sorted(examples)
     for name in names:
         if (place / name).exists():
@@ -76,7 +76,7 @@ def init(
             if name in texts:
                 (place / name).write_text(texts[name], encoding="utf-8")
             else:
-                _copy(chosen / name, place / name)
+                _copy(choice / name, place / name)
     following = Call("audit", place / "inspect.eval") if logs else Call("run", place)
     if domain:
         facts, questions = place / "borders.toml", place / "questions.jsonl"
@@ -109,18 +109,18 @@ def _of_rows(table: str | Path, target: str | None, folder: Path) -> str:
         for name in frame.columns
         if name != target
     ]
-    given = {
+    given_values = {
         "path": os.path.relpath(table, folder),
         "target": target,
         "positive": positive,
         "question": f"Is {target} equal to {positive}?",
     }
-    shown = {name: json.dumps(value, ensure_ascii=False) for name, value in given.items()}
+    text = {name: json.dumps(value, ensure_ascii=False) for name, value in given_values.items()}
     examples = resources.files(_EXAMPLES)
     rows = Template((examples / "rows.toml").read_text(encoding="utf-8"))
     models = (examples / "study" / "study.toml").read_text(encoding="utf-8")
-    asked = rows.substitute(shown, columns="\n".join(sentences))
-    return asked + models[models.index("[prompts]") :]
+    request = rows.substitute(text, columns="\n".join(sentences))
+    return request + models[models.index("[prompts]") :]
 
 
 def _copy(source: Traversable, target: Path) -> None:

@@ -194,9 +194,9 @@ def _unnamed(data: Any, judge: Sequence[str], human: Sequence[str]) -> InputErro
     """Return what to type where the judge's column or people's is not named."""
     names = open_judged(data).columns
     likely = likely_columns(names)
-    found = {"judge": list(judge) or likely["judge"], "human": list(human) or likely["human"]}
+    matches = {"judge": list(judge) or likely["judge"], "human": list(human) or likely["human"]}
     rule = f"which columns hold the judge's scores, and people's? There are {', '.join(names)}"
-    call = _again(data, {role: some or ["COLUMN"] for role, some in found.items()})
+    call = _again(data, {role: subset or ["COLUMN"] for role, subset in matches.items()})
     return InputError(rule, source=source_name(data), hint=Hint("name both:\n{call}", call=call))
 
 
@@ -248,8 +248,8 @@ def _checked(
 
 def _roles(table: JudgeTable) -> dict[str, Any]:
     columns = table.columns
-    found = {"model": columns.model, "question": columns.question, "answer": columns.answer}
-    return {**{k: v for k, v in found.items() if v}, "pairs": list(columns.pairs)}
+    matches = {"model": columns.model, "question": columns.question, "answer": columns.answer}
+    return {**{k: v for k, v in matches.items() if v}, "pairs": list(columns.pairs)}
 
 
 def _cost(view: JudgeView, costs: Mapping[str, float]) -> float | None:
@@ -269,29 +269,29 @@ def _about(view: JudgeView, origin: Mapping[str, Any]) -> dict[str, Any]:
 
 def _batch(table: JudgeTable, view: JudgeView, entry: JudgeEntry, seed: int) -> pl.DataFrame:
     """Return the rows to rate next, with their number in the table and cells to fill in."""
-    needed = entry.labels_needed
-    size = max(_FEWEST, 0 if needed is None else needed.labels - entry.labels)
-    drawn = choose_batch(LabelPool(view.unit, view.rating), size, rng=seed)
-    rows: pl.DataFrame = table.frame[drawn.tolist()].with_columns(pl.Series(ROW, table.rows[drawn]))
+    labels_needed = entry.labels_needed
+    size = max(_FEWEST, 0 if labels_needed is None else labels_needed.labels - entry.labels)
+    draws = choose_batch(LabelPool(view.unit, view.rating), size, rng=seed)
+    rows: pl.DataFrame = table.frame[draws.tolist()].with_columns(pl.Series(ROW, table.rows[draws]))
     hidden = {ROW, *table.scores, *table.columns.human}
-    shown = [name for name in table.frame.columns if name not in hidden]
-    return rows.select(ROW, *shown, *table.columns.human)
+    visible = [name for name in table.frame.columns if name not in hidden]
+    return rows.select(ROW, *visible, *table.columns.human)
 
 
 def _again(data: Any, settings: Mapping[str, Any], **more: Any) -> Call:
     """Return this call with its own options, those left out that are as nobody set them."""
-    asked = {name: value for name, value in settings.items() if value and name != "margin"}
+    request = {name: value for name, value in settings.items() if value and name != "margin"}
     place = str(data) if isinstance(data, str | Path) else TABLE
-    return Call("judge", place, **{**asked, **more})
+    return Call("judge", place, **{**request, **more})
 
 
 def _next(entry: JudgeEntry, data: Any, settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the next batch for people; else the page."""
-    needed = entry.labels_needed
-    named = {k: v for k, v in settings.items() if k not in ("features", "by", "cost", "existing")}
-    if needed is None or needed.labels <= entry.labels:
+    labels_needed = entry.labels_needed
+    names = {k: v for k, v in settings.items() if k not in ("features", "by", "cost", "existing")}
+    if labels_needed is None or labels_needed.labels <= entry.labels:
         why = "See models, map and flips on a page"
-        return {"command": _again(data, named, html="judge.html").text(), "why": why}
-    more, within = needed.labels - entry.labels, size_words(entry, needed.precision)
+        return {"command": _again(data, names, html="judge.html").text(), "why": why}
+    more, within = labels_needed.labels - entry.labels, size_words(entry, labels_needed.precision)
     why = f"{more:,} rows for people: their mean is then known to within {within}"
-    return {"command": _again(data, named, batch="batch.csv").text(), "why": why}
+    return {"command": _again(data, names, batch="batch.csv").text(), "why": why}

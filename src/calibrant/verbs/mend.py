@@ -112,7 +112,9 @@ def mend(
         together = DependentBlocks.of_scores(scores, scores.blocks(), skip=named)
         blocks = together.blocks
         learned = [
-            _learned(block, named, origin_of(head), seed, withheld=together.withheld(number) is not None)
+            _learned(
+                block, named, origin_of(head), seed, withheld=together.withheld(number) is not None
+            )
             for number, block in enumerate(blocks)
         ]
     if save is not None:
@@ -138,8 +140,10 @@ def _learned(
 ) -> tuple[RecalibrationMap, MendColumns | None]:
     """Return the map, which also reads the columns where they pay, and what is told of them."""
     about = {**block.keys, "fitted_on": origin}
-    mended = Mend(seed=seed).fit(block.confidence, block.correct, groups=block.units, about=about)
-    fitted = mended.map_
+    corrected = Mend(seed=seed).fit(
+        block.confidence, block.correct, groups=block.units, about=about
+    )
+    fitted = corrected.map_
     if withheld:
         # Rows of so few groups say little of others like them: the curve is served, no more.
         promise = dict(fitted.promise) | {"off_by": None}
@@ -149,8 +153,8 @@ def _learned(
     unused = MendColumns(names=list(names), verdict="too few", promise=None, map=None, score=None)
     if withheld or fitted.n < LEAST_LABELS:
         return fitted, unused
-    said, right = (np.asarray(part, np.float64) for part in (block.confidence, block.correct))
-    labels = Labels.of(said, right, units=block.units)
+    confidence, right = (np.asarray(part, np.float64) for part in (block.confidence, block.correct))
+    labels = Labels.of(confidence, right, units=block.units)
     read = fit_columns(labels, block.frame.select(names), fitted, seed=seed)
     if read.map.verdict == MENDED:
         return replace(fitted, columns=read), convert(read.to_dict(), MendColumns)
@@ -171,14 +175,16 @@ def _entry(
 
 def _table(fitted: RecalibrationMap, block: ScoreBlock) -> Iterator[MendMeaning]:
     """Yield what stated values mean: all where they are few, else at even ranks."""
-    stated = np.unique(block.confidence)
-    if len(stated) > _VALUES:
+    stated_confidence = np.unique(block.confidence)
+    if len(stated_confidence) > _VALUES:
         ranks = np.linspace(0.02, 0.98, _VALUES)
-        stated = np.unique(np.quantile(block.confidence, ranks, method="nearest"))
-    nearest = np.abs(block.confidence[:, None] - stated).argmin(axis=1)
-    rows = np.bincount(nearest, minlength=len(stated)).tolist()
-    right = np.bincount(nearest, block.correct, len(stated)).tolist()
-    for said, count, hits in zip(stated.tolist(), rows, right, strict=True):
-        low, high = fitted.interval(said)
-        value = fitted.probability(said)
-        yield MendMeaning(says=said, means=value, low=low, high=high, n=count, right=hits / count)
+        stated_confidence = np.unique(np.quantile(block.confidence, ranks, method="nearest"))
+    nearest = np.abs(block.confidence[:, None] - stated_confidence).argmin(axis=1)
+    rows = np.bincount(nearest, minlength=len(stated_confidence)).tolist()
+    right = np.bincount(nearest, block.correct, len(stated_confidence)).tolist()
+    for confidence, count, hits in zip(stated_confidence.tolist(), rows, right, strict=True):
+        low, high = fitted.interval(confidence)
+        value = fitted.probability(confidence)
+        yield MendMeaning(
+            says=confidence, means=value, low=low, high=high, n=count, right=hits / count
+        )

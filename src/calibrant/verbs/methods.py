@@ -94,5 +94,5 @@ def _availability(path: Path) -> list[dict[str, Any]]:
             source=str(path),
             hint=Hint("collect them with `{call}`", call=Call("run", path)),
         )
-    beside = [study.read(n) if study.has(n) else None for n in ("semantics", "questions")]
-    return availability(compact_table(study.read("draws"), *beside))
+    companion = [study.read(n) if study.has(n) else None for n in ("semantics", "questions")]
+    return availability(compact_table(study.read("draws"), *companion))

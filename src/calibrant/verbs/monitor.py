@@ -32,13 +32,13 @@ from calibrant.verbs.promised import Promise, require_watched
 
 
 def _drifted(document: Mapping[str, Any]) -> str | None:
-    seen: MonitorFields = typed(document)
-    alarms = sum(entry.alarm is not None for entry in seen.results)
+    observed: MonitorFields = typed(document)
+    alarms = sum(entry.alarm is not None for entry in observed.results)
     if alarms:
         return f"calibration has drifted: {alarms} alarm(s)"
-    if seen.traffic is not None and seen.traffic.changes:
-        return f"the traffic is no longer what the promise was made for: {seen.traffic.outcome}"
-    broken = any(entry.promise and entry.promise.broken for entry in seen.results)
+    if observed.traffic is not None and observed.traffic.changes:
+        return f"the traffic is no longer what the promise was made for: {observed.traffic.outcome}"
+    broken = any(entry.promise and entry.promise.broken for entry in observed.results)
     return "the promise of the policy is broken" if broken else None
 
 
@@ -256,8 +256,8 @@ def _with_words(
     warnings += day_warnings([entry for entry in entries if entry.n])
     labelled = [entry for entry in entries if entry.n or not claims]
     claims = [*claims, *monitor_claims(labelled)]
-    said = {"data": {"warnings": warnings}, "claims": [claim.to_dict() for claim in claims]}
-    return {**document, **said}
+    confidence = {"data": {"warnings": warnings}, "claims": [claim.to_dict() for claim in claims]}
+    return {**document, **confidence}
 
 
 def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | None) -> None:

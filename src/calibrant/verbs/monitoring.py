@@ -154,8 +154,8 @@ def in_batches(
         unit = moment.dt.truncate(_UNITS[str(every)])
         stamped = stamped.with_columns(unit, unit.rle_id().alias("stream_number"))
     names = {stamp: _batch_name(stamp, every) for stamp in stamped["stream_time"].unique()}
-    named = moment.replace_strict(names, return_dtype=pl.String)
-    return stamped.with_columns(named.alias("stream_batch"))
+    by_name = moment.replace_strict(names, return_dtype=pl.String)
+    return stamped.with_columns(by_name.alias("stream_batch"))
 
 
 def _batch_name(stamp: dt.datetime, every: str | int) -> str:
@@ -256,10 +256,10 @@ class PartCounts:
 
     def warnings(self) -> list[DataWarning]:
         """Return what a reader has to know before the watch's own words."""
-        lost, unused = self.dropped.total(), len(self._weights) > 1
+        missing, unused = self.dropped.total(), len(self._weights) > 1
         whole = {"model": "model", "method": "", "n": self._rows, "accuracy": None}
         return [
-            *data_warnings([{**whole, "dropped": lost, "expected": self._rows + lost}]),
+            *data_warnings([{**whole, "dropped": missing, "expected": self._rows + missing}]),
             *reading_warnings(
                 weightless=self._weightless, weights_unused=unused, reading=self.reading
             ),
@@ -278,7 +278,7 @@ def read_baselines(
     Where they have a time, they are dated as the batches of the stream are.
     """
     with error_source(source_name(baseline)):
-        frame, named = _baseline_rows(baseline, columns)
+        frame, names = _baseline_rows(baseline, columns)
         _require_group(frame, group, source_name(baseline))
     baselines = {}
     dated = time is not None and time in frame.columns
@@ -287,7 +287,7 @@ def read_baselines(
         if dated:
             rows = in_batches(rows, time, every, source_name(baseline))
             day = rows["stream_time"].dt.timestamp("us").to_numpy() / 86_400e6
-        unit = CLUSTER if CLUSTER in rows.columns else "question_id" if named else None
+        unit = CLUSTER if CLUSTER in rows.columns else "question_id" if names else None
         units = None if unit is None else rows[unit].to_numpy()
         baselines[str(rows["model"][0]), str(rows["method"][0])] = Baseline(
             rows["confidence"].cast(pl.Float64).to_numpy(),

@@ -184,11 +184,13 @@ def plan(
         pool, labelled = plan_table.pool_and_labels(scores, columns, by=by, ranked=rank is not None)
         graded = plan_table.graded_blocks(labelled)
         blocks = [] if graded is None else graded.blocks
-        measured = plan_table.measured_blocks(blocks, seed, lipschitz_rule)
+        measurements = plan_table.measured_blocks(blocks, seed, lipschitz_rule)
         pipeline = (
-            plan_table.measured_pipeline(measured) if from_table else {"stages": _stages(stages)}
+            plan_table.measured_pipeline(measurements)
+            if from_table
+            else {"stages": _stages(stages)}
         )
-    rate, steepness = _rates(measured, pool, scored)
+    rate, steepness = _rates(measurements, pool, scored)
     error_rate = rate if error_rate is None else error_rate
     lipschitz = steepness if lipschitz is None else lipschitz
     if error_rate is None and preset is None:
@@ -196,8 +198,8 @@ def plan(
             "a plan needs the error rate of the model",
             hint=Hint("give {error_rate}, a pool to measure it on, or a {preset}"),
         )
-    if measured and precision is None and labels is None and preset is None and claim is None:
-        labels = _worst(measured)["labels"]
+    if measurements and precision is None and labels is None and preset is None and claim is None:
+        labels = _worst(measurements)["labels"]
     wanted = threshold if precision is None and labels is None else precision
     goal = Goal(
         error_rate=error_rate or 0.0,
@@ -216,22 +218,28 @@ def plan(
         growth, size, decay, label_rate, transfer, correlation, perturbed_error,
         scored, tuple(rounds), two_phase,
     )  # fmt: skip
-    asked = {
+    request = {
         "lipschitz_rule": lipschitz_rule,
         "claim": claim,
         "power": power,
         "target": target,
         "by": list(by),
     }
-    settings = {**asdict(goal), "preset": preset, "rank": rank, **asked, **table_settings(columns)}
+    settings = {
+        **asdict(goal),
+        "preset": preset,
+        "rank": rank,
+        **request,
+        **table_settings(columns),
+    }
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}
     document["reading"] = None if pool is None else pool.reading.to_dict()
     dropped = {} if pool is None else pool.dropped
     document["dropped"] = {**dropped, **plan_table.ungraded_rows(labelled)}
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
-    document["measured"] = measured
-    document["data"] = {"warnings": list(_warnings(pool, labelled, measured, goal))}
+    document["measured"] = measurements
+    document["data"] = {"warnings": list(_warnings(pool, labelled, measurements, goal))}
     if graded is not None:
         graded.tell(document)
     with error_source(source):
@@ -283,19 +291,19 @@ def _rates(
 
 def _refuse_tiny(**shares: float | None) -> None:
     """Refuse shares below which the labels needed are more than a number can hold."""
-    for name, given in shares.items():
-        if given is not None and 0 < given < _LEAST_SHARE:
+    for name, value in shares.items():
+        if value is not None and 0 < value < _LEAST_SHARE:
             rule = "{" + name + "} is 0 or from {0} on, got {1}"
-            raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{given:g}"))
+            raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{value:g}"))
 
 
 def _refuse_without_table(options: dict[str, Any]) -> None:
     """Refuse options that would be passed over: they are about a table."""
-    given = [name for name, value in options.items() if value not in (None, False)]
-    if given:
-        rule = "{" + given[0] + "} is about a table, and none is given, got {0}"
+    values = [name for name, value in options.items() if value not in (None, False)]
+    if values:
+        rule = "{" + values[0] + "} is about a table, and none is given, got {0}"
         hint = "give a table of scores, or leave the option out"
-        raise InputError(Hint(rule, repr(options[given[0]])), hint=hint)
+        raise InputError(Hint(rule, repr(options[values[0]])), hint=hint)
 
 
 def _warnings(

@@ -47,13 +47,15 @@ def pool_and_labels(
     """
     if scores is None:
         return None, None
-    opened, asked = open_input(scores), ReadingOptions(**columns)
-    if isinstance(opened, OpenLabels) and ranked:
-        return _opened(opened.given, asked, by), load_scores(opened.compared(asked)[0])
-    if isinstance(opened, OpenLabels):
-        rows, how, features = opened.audited(asked, ())
-        return _opened(opened.given, asked, by), load_scores(rows, **asdict(how), features=features)
-    table = _opened(*opened.probabilities_table(asked), by)
+    source, options = open_input(scores), ReadingOptions(**columns)
+    if isinstance(source, OpenLabels) and ranked:
+        return _opened(source.given, options, by), load_scores(source.compared(options)[0])
+    if isinstance(source, OpenLabels):
+        rows, how, features = source.audited(options, ())
+        return _opened(source.given, options, by), load_scores(
+            rows, **asdict(how), features=features
+        )
+    table = _opened(*source.probabilities_table(options), by)
     return table, table
 
 
@@ -201,11 +203,11 @@ def rankings(
     parts: dict[str, Any] = {"leaderboard": None, "subjects": None}
     if table is None or metric is None:
         return parts
-    ranked, never_right = rankable(table)
+    ranking, never_right = rankable(table)
     warnings[:0] = never_right
-    parts["leaderboard"] = ranked_models(ranked, metric, seed)
+    parts["leaderboard"] = ranked_models(ranking, metric, seed)
     if by:
-        parts["subjects"] = subject_rankings(ranked.frame, by[0], seed=seed)
+        parts["subjects"] = subject_rankings(ranking.frame, by[0], seed=seed)
     return parts
 
 
@@ -218,15 +220,15 @@ def rankable(table: Scores) -> tuple[Scores, list[DataWarning]]:
     table = table.each(
         lambda rows: rows.filter(pl.col("correct").is_finite()) if len(rows) else rows
     )
-    counted = table.graded.group_by("model", maintain_order=True).agg(
+    counts = table.graded.group_by("model", maintain_order=True).agg(
         pl.col("correct").count().alias("n"), pl.col("correct").max().alias("best")
     )
-    never = counted.filter((pl.col("best") == 0) & (pl.col("n") >= LEAST_ONE_SIDED))
-    if counted.height - never.height < 2:
+    never = counts.filter((pl.col("best") == 0) & (pl.col("n") >= LEAST_ONE_SIDED))
+    if counts.height - never.height < 2:
         return table, []
-    left = [name for name in counted["model"] if name not in set(never["model"])]
+    remaining = [name for name in counts["model"] if name not in set(never["model"])]
     notes = [unranked_warning(str(name), n) for name, n in never.select("model", "n").iter_rows()]
-    return table.only(model=left), notes
+    return table.only(model=remaining), notes
 
 
 def ranked_models(table: Scores, metric: str, seed: int) -> dict[str, Any]:

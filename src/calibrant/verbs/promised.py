@@ -62,11 +62,11 @@ class Promise:
         """
         profile, key = self.policy.profile, (watch.keys["model"], watch.keys["method"])
         if profile is not None:
-            wanted = dict.fromkeys((profile.group, ANSWER, *profile.ends))
-            seen = rows.select([name for name in wanted if name in rows.columns])
+            target = dict.fromkeys((profile.group, ANSWER, *profile.ends))
+            observed = rows.select([name for name in target if name in rows.columns])
             if key in self._rows:
-                seen = pl.concat([self._rows[key], seen], how="vertical_relaxed")
-            self._rows[key] = seen.tail(_RECENT)
+                observed = pl.concat([self._rows[key], observed], how="vertical_relaxed")
+            self._rows[key] = observed.tail(_RECENT)
         if watch.promise is None or not isinstance(self.policy, SelectivePolicy):
             return rows
         missing = [name for name in self.policy.needs if name not in rows.columns]

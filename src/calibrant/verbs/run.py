@@ -113,8 +113,8 @@ def run(
         Document ``calibrant.run/1``.
     """
     folder = Study(Path(study).parent if Path(study).name == "study.toml" else study)
-    given = {"about": about, "variant": variant, "tau": tau, "similarity": similarity}
-    config = with_scoring(load_config(folder), given)
+    values = {"about": about, "variant": variant, "tau": tau, "similarity": similarity}
+    config = with_scoring(load_config(folder), values)
     source = str(folder.config_path)
     if engine is not None:
         _check_engine(engine, config, source)
@@ -139,8 +139,8 @@ def run(
                 check_budget(config, expected, ledger)
             # Only then is begun: no display covers the question.
             if confirm is not None and not yes and paid_models(config):
-                ahead = expected or forecast(prepared, ledger)
-                agree(config, ahead, confirm, lost=0 if repaired is None else repaired.lost)
+                lead = expected or forecast(prepared, ledger)
+                agree(config, lead, confirm, lost=0 if repaired is None else repaired.lost)
             work = collect(prepared, ledger, watch=watch, retry_failures=retry_failures)
             collected = loop.run(work)
     document = run_document(prepared, expected, dry_run=dry_run)
@@ -178,7 +178,7 @@ def _check_engine(engine: str, config: StudyConfig, source: str) -> None:
     """Refuse an engine that cannot be used before a question is asked and paid for."""
     engine_named(engine)
     used = {"judge": config.semantics.judge is not None, "embeddings": config.semantics.embeddings}
-    name = next((one for one, is_used in used.items() if is_used), None)
+    name = next((item for item, is_used in used.items() if is_used), None)
     if name is not None:
         raise InputError(
             Hint(
@@ -201,11 +201,11 @@ def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Cli
         name: select_probes(needs, config, client.capabilities, kinds=kinds, model=name)
         for name, client in clients.items()
     }
-    wanted = {name: selection.wanted for name, selection in selections.items()}
+    target_names = {name: selection.wanted for name, selection in selections.items()}
     unavailable = {name: selection.unavailable for name, selection in selections.items()}
     prices = study_prices(config)
     read = meanings.answer_in
-    return Prepared(config, questions, wanted, clients, prices, read, table, unavailable)
+    return Prepared(config, questions, target_names, clients, prices, read, table, unavailable)
 
 
 def _questions(config: StudyConfig) -> pl.DataFrame:
@@ -218,10 +218,10 @@ def _questions(config: StudyConfig) -> pl.DataFrame:
 @contextmanager
 def _ledger(study: Study, *, dry_run: bool) -> Iterator[Ledger]:
     """Open the study's ledger; a dry run leaves no file behind."""
-    kept = study.ledger_path.is_file()
+    selection = study.ledger_path.is_file()
     with tempfile.TemporaryDirectory() as folder:
-        path = study.ledger_path if kept or not dry_run else Path(folder) / "ledger"
-        with Ledger(path, read_only=kept and dry_run) as ledger:
+        path = study.ledger_path if selection or not dry_run else Path(folder) / "ledger"
+        with Ledger(path, read_only=selection and dry_run) as ledger:
             yield ledger
 
 
@@ -253,20 +253,20 @@ def _digest(
     """Write the tables and the audit, and return what the document says about them."""
     config, table = prepared.config, prepared.table
     answers = collected.draws.filter(~pl.col("purpose").is_in([POOL, STATED_POOL]))
-    pool, stated = (collected.draws.filter(purpose=name) for name in (POOL, STATED_POOL))
+    pool, confidence = (collected.draws.filter(purpose=name) for name in (POOL, STATED_POOL))
     mapper = None if engine is None else engine_named(engine).map
     with meanings.semantics_options(study, config) as options:
         annotated = annotate(answers, table, options=options, mapper=mapper)
         draws, semantics = annotated
         embedded = meanings.with_embeddings(draws, options)
-        judged = pl.concat([embedded, pool], how="diagonal") if pool.height else embedded
+        verdicts = pl.concat([embedded, pool], how="diagonal") if pool.height else embedded
         how = config.scoring.given
         scored = score_table(
-            judged, semantics, table, methods=config.methods, seed=config.seed, **how
+            verdicts, semantics, table, methods=config.methods, seed=config.seed, **how
         )
         pools = [
             candidate_scores(pool, draws, table, options=options),
-            candidate_scores(stated, draws, table, options=options, purpose="self_ask"),
+            candidate_scores(confidence, draws, table, options=options, purpose="self_ask"),
             consistency_candidates(draws, scored.scores),
         ]
     tables = {
@@ -293,7 +293,7 @@ def _digest(
             "count": len(collected.failures),
             "shown": to_builtins(collected.failures[:FAILURES_SHOWN]),
         },
-        "findings": [{"model": n, **to_builtins(one)} for n, one in collected.findings],
+        "findings": [{"model": n, **to_builtins(item)} for n, item in collected.findings],
         "stopped": collected.stopped or annotated.document["judge_stopped"],
         "skipped_second_turns": collected.skipped,
         # How many questions were scored, or why none was.

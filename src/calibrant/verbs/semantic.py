@@ -109,8 +109,8 @@ class _Draws:
         if "stated_confidence" not in rows.columns or rows["stated_confidence"].is_null().all():
             return None
         rows = rows.filter(pl.col("correct").is_not_null())
-        ids, said = (rows[name].to_numpy() for name in ("question_id", "stated_confidence"))
-        columns = (ids, said, _grades(rows["correct"]))
+        ids, confidence = (rows[name].to_numpy() for name in ("question_id", "stated_confidence"))
+        columns = (ids, confidence, _grades(rows["correct"]))
         left_out = semantic.ver_ece(*columns, impute=None, **self.how)
         imputed = semantic.ver_ece(*columns, impute=1.0, **self.how)
         return {
@@ -128,11 +128,11 @@ class _Draws:
         second = (class_numbers(self.rows[SECOND_CLASS]), _grades(self.rows[SECOND_GRADE]))
         errors = semantic.judge_errors(self.ids, self.meanings, second)
         pool, how = semantic.pool_draws(*self.columns), {"bins": self.how["bins"], "rng": self.rng}
-        judged = semantic.judged_intervals(pool, block["sem1"], block["sem2"], errors, **how)
+        verdicts = semantic.judged_intervals(pool, block["sem1"], block["sem2"], errors, **how)
         return {
-            "sem1": judged.sem1,
-            "sem2": judged.sem2,
-            "shift": {"sem1": judged.shift1, "sem2": judged.shift2},
+            "sem1": verdicts.sem1,
+            "sem2": verdicts.sem2,
+            "shift": {"sem1": verdicts.shift1, "sem2": verdicts.shift2},
             "errors": {name: getattr(errors, name) for name in ("apart", "together", "grade")},
             "questions": errors.questions,
         }
@@ -161,11 +161,11 @@ class _Draws:
 
     def _moved(self, other: pl.Expr) -> dict[str, object] | None:
         """Return both errors minus those with other classes; None where they are the same."""
-        kept = pl.when(self.rows["class_id"].is_null()).then(None).otherwise(other)
-        classes = self.rows.select(kept.alias("other"))["other"].to_numpy()
-        others = (classes, self.meanings[1])
+        mask = pl.when(self.rows["class_id"].is_null()).then(None).otherwise(other)
+        classes = self.rows.select(mask.alias("other"))["other"].to_numpy()
+        peers = (classes, self.meanings[1])
         shift = semantic.clustering_shift(
-            self.ids, self.meanings, others, splits=_SPLITS, **self.how
+            self.ids, self.meanings, peers, splits=_SPLITS, **self.how
         )
         if shift.same_partition == 1:
             return None
@@ -189,7 +189,7 @@ def pooled_block(draws: pl.DataFrame, options: AuditOptions) -> dict[str, object
     scores = semantic.question_scores(pool, splits=splits, rng=rng, label=options.label)
     question = dict(zip(pairs.to_list(), draws["question_id"].to_list(), strict=True))
     units = np.array([question[pair] for pair in scores.ids.tolist()])
-    stated = {"sem1": (scores.sem1, scores.label1), "sem2": (scores.sem2, scores.label2)}
+    stated_confidence = {"sem1": (scores.sem1, scores.label1), "sem2": (scores.sem2, scores.label2)}
     bins = options.meaning_bins
     how = {"names": ("ece",), "units": units, **paired.how}
     return {
@@ -198,9 +198,13 @@ def pooled_block(draws: pl.DataFrame, options: AuditOptions) -> dict[str, object
         "left_out": pool.left_out,
         "bins": bins,
         "reliability": {
-            name: reliability_bins(*said, bins=bins).to_dict() for name, said in stated.items()
+            name: reliability_bins(*confidence, bins=bins).to_dict()
+            for name, confidence in stated_confidence.items()
         },
-        **{name: metric_estimates(*said, **how)["ece"] for name, said in stated.items()},
+        **{
+            name: metric_estimates(*confidence, **how)["ece"]
+            for name, confidence in stated_confidence.items()
+        },
     }
 
 
@@ -211,7 +215,7 @@ def _show_answers(hardest: list[dict[str, Any]], draws: pl.DataFrame) -> None:
             return
         draws = draws.with_columns(answer=pl.col("class_id"))
     ids = [row["question_id"] for row in hardest]
-    counted = (
+    counts = (
         draws.filter(pl.col("question_id").is_in(ids) & pl.col("answer").is_not_null())
         .group_by("question_id", "class_id", maintain_order=True)
         .agg(
@@ -222,5 +226,5 @@ def _show_answers(hardest: list[dict[str, Any]], draws: pl.DataFrame) -> None:
         .sort("draws", descending=True, maintain_order=True)
     )
     for row in hardest:
-        top = counted.filter(pl.col("question_id") == row["question_id"]).head(_ANSWERS_SHOWN)
+        top = counts.filter(pl.col("question_id") == row["question_id"]).head(_ANSWERS_SHOWN)
         row["answers"] = top.select("answer", "draws", "correct").to_dicts()

@@ -65,24 +65,24 @@ def write_report(
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     if not paths:
         raise InputError("there is nothing to report on: name a study, a result or a table")
-    written: list[str] = []
+    pieces: list[str] = []
     documents: list[Result] = []
     for path in paths:
         if is_study(path):
-            documents += _study_documents(Study(path), seed, written if html is None else [])
+            documents += _study_documents(Study(path), seed, pieces if html is None else [])
         elif str(path).endswith(".json"):
             documents.append(_document(path))
         else:
             documents.append(audit(path, seed=seed))
     if html is not None:
-        written.append(_write(html, _page(paths, documents, title)))
+        pieces.append(_write(html, _page(paths, documents, title)))
     if markdown is not None:
-        written.append(_write(markdown, "\n".join(render_markdown(d) for d in documents)))
+        pieces.append(_write(markdown, "\n".join(render_markdown(d) for d in documents)))
     if figures is not None:
-        written += _figures(documents, Path(figures), tuple(formats))
+        pieces += _figures(documents, Path(figures), tuple(formats))
     head = document_head("report", paths, seed=seed)
     # With no place to write to, the tables themselves are what was asked for.
-    return ReportResult({**head, "written": written, "documents": [] if written else documents})
+    return ReportResult({**head, "written": pieces, "documents": [] if pieces else documents})
 
 
 def _document(path: str | Path) -> Result:
@@ -126,9 +126,9 @@ def _write(path: str | Path, text: str) -> str:
 
 def _figures(documents: list[Result], folder: Path, formats: tuple[str, ...]) -> list[str]:
     """Write the picture that answers, and every further chart, in a folder per document."""
-    written: list[Path] = []
+    pieces: list[Path] = []
     for number, document in enumerate(documents, 1):
         place = folder / f"{number}-{document.kind}"
         for chart in charts_of(document):
-            written += save_chart(chart, place, formats=formats)
-    return [str(path) for path in written]
+            pieces += save_chart(chart, place, formats=formats)
+    return [str(path) for path in pieces]

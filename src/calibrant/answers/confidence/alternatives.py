@@ -111,7 +111,7 @@ def boosted_probability(table: DrawTable, _: Options) -> Floats:
 
 
 def _boosted(columns: TokenColumns) -> Floats:
-    size, taken = columns.row.size, np.exp(columns.logprob)
+    size, selection = columns.row.size, np.exp(columns.logprob)
     order = np.lexsort((-columns.alternative_logprob, columns.of))
     of, mass = columns.of[order], np.exp(columns.alternative_logprob[order])
     # After the last alternative of a place comes nothing: its drop is all that it has.
@@ -120,7 +120,9 @@ def _boosted(columns: TokenColumns) -> Floats:
     last = first_argmax(drop, of, np.ones(of.size, dtype=bool), size)
     dominant = np.arange(of.size) <= last[of]
     best = sum_by(of[dominant], mass[dominant], size)
-    boosted: Floats = np.where(taken >= gather(mass, last) - 1e-12, np.maximum(best, taken), taken)
+    boosted: Floats = np.where(
+        selection >= gather(mass, last) - 1e-12, np.maximum(best, selection), selection
+    )
     return np.minimum(boosted, 1.0)
 
 
@@ -139,23 +141,23 @@ def claim_conditioned_probability(table: DrawTable, _: Options) -> Floats:
 
 def _claim_share(columns: TokenColumns) -> Floats:
     """Return per token the share of 'the same' among the alternatives that make a claim."""
-    chosen = [bare_word(text) for text in columns.text]
-    same = np.zeros(len(columns.alternative), dtype=bool)
+    choice = [bare_word(text) for text in columns.text]
+    is_same = np.zeros(len(columns.alternative), dtype=bool)
     claims = np.zeros(len(columns.alternative), dtype=bool)
     for place, (token, text) in enumerate(zip(columns.of, columns.alternative, strict=True)):
-        own, other = chosen[token], bare_word(text)
-        claims[place] = bool(other) and not is_function_word(other)
-        same[place] = own == other or (bool(other) and own.startswith(other))
+        own, peer = choice[token], bare_word(text)
+        claims[place] = bool(peer) and not is_function_word(peer)
+        is_same[place] = own == peer or (bool(peer) and own.startswith(peer))
     size = columns.row.size
     mass = np.exp(columns.alternative_logprob)
-    agree = sum_by(columns.of, np.where(same, mass, 0.0), size)
-    every = sum_by(columns.of, np.where(same | claims, mass, 0.0), size)
+    agree = sum_by(columns.of, np.where(is_same, mass, 0.0), size)
+    total = sum_by(columns.of, np.where(is_same | claims, mass, 0.0), size)
     # A token whose chosen form is not listed still says itself, with its own probability.
     missing = agree == 0.0
     agree = np.where(missing, np.exp(columns.logprob), agree)
-    every = np.where(missing, every + np.exp(columns.logprob), every)
-    neutral = np.array([not word or is_function_word(word) for word in chosen], dtype=bool)
-    return np.asarray(np.where(neutral, 1.0, np.minimum(agree / every, 1.0)))
+    total = np.where(missing, total + np.exp(columns.logprob), total)
+    neutral = np.array([not word or is_function_word(word) for word in choice], dtype=bool)
+    return np.asarray(np.where(neutral, 1.0, np.minimum(agree / total, 1.0)))
 
 
 def _top_of_first(block: DrawBlock) -> tuple[Ints, Floats, int]:
@@ -164,8 +166,8 @@ def _top_of_first(block: DrawBlock) -> tuple[Ints, Floats, int]:
         return np.zeros(0, dtype=np.int64), np.zeros(0), block.n_units
     first = np.zeros(len(block), dtype=bool)
     first[block.first[block.first >= 0]] = True
-    kept = first[block.top.row]
-    return block.unit[block.top.row[kept]], block.top.logprob[kept], block.n_units
+    selection = first[block.top.row]
+    return block.unit[block.top.row[selection]], block.top.logprob[selection], block.n_units
 
 
 @register
@@ -209,8 +211,8 @@ def option_softmax(table: DrawTable, _: Options) -> Scored:
     block = table.greedy
     answers = None
     if block.option is not None:
-        chosen = block.option.gather(np.where(block.first >= 0, block.first, 0))
-        answers = pl.select(pl.when(pl.Series(block.first >= 0)).then(chosen)).to_series()
+        choice = block.option.gather(np.where(block.first >= 0, block.first, 0))
+        answers = pl.select(pl.when(pl.Series(block.first >= 0)).then(choice)).to_series()
     scored = about_first(block.of_first(block.option_share), block, about="option")
     return replace(scored, correct=block.of_first(block.option_correct), answers=answers)
 

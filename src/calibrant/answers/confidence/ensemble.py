@@ -38,12 +38,12 @@ def wide(
     Every method must be about the same answer of a question: its grade is what is predicted.
     A question without one of the methods has NaN there.
     """
-    chosen = scores.filter(pl.col("method").is_in(list(methods)) & pl.col("correct").is_not_null())
-    absent = sorted(set(methods) - set(chosen["method"].unique()))
+    choice = scores.filter(pl.col("method").is_in(list(methods)) & pl.col("correct").is_not_null())
+    absent = sorted(set(methods) - set(choice["method"].unique()))
     if absent:
         raise InputError(f"there are no graded scores of {', '.join(absent)}")
-    key = [name for name in ("question_id", "model") if name in chosen.columns]
-    grades = chosen.group_by(key, maintain_order=True).agg(
+    key = [name for name in ("question_id", "model") if name in choice.columns]
+    grades = choice.group_by(key, maintain_order=True).agg(
         pl.col("correct").first(),
         pl.col("correct").n_unique().alias("grades"),
         pl.col(list(extra)).first(),
@@ -56,7 +56,7 @@ def wide(
         )
     table = grades.drop("grades")
     for method in methods:
-        column = chosen.filter(method=method).select(*key, pl.col("confidence").alias(method))
+        column = choice.filter(method=method).select(*key, pl.col("confidence").alias(method))
         table = table.join(column, on=key, how="left", maintain_order="left")
     values = table.select(
         pl.col(name).cast(pl.Float64).fill_null(float("nan")) for name in (*methods, *extra)
@@ -94,10 +94,10 @@ class Curve(Stored):
     @classmethod
     def fit(cls, values: Floats, correct: Floats) -> Curve:
         """Return the isotonic fit, pulled to the mean as if two further questions had it."""
-        known = np.isfinite(values)
-        points, place = np.unique(values[known], return_inverse=True)
+        finite = np.isfinite(values)
+        points, place = np.unique(values[finite], return_inverse=True)
         weight = np.bincount(place, minlength=points.size).astype(np.float64)
-        right = np.bincount(place, weights=correct[known], minlength=points.size).astype(float)
+        right = np.bincount(place, weights=correct[finite], minlength=points.size).astype(float)
         level = isotonic_fit(weight, right)
         pooled = np.bincount(np.searchsorted(np.unique(level), level), weights=weight)
         mass = pooled[np.searchsorted(np.unique(level), level)]
@@ -236,8 +236,8 @@ def cross_fit(
     fold_of = named_stream(seed, "ensemble folds").permutation(len(kinds)) % folds
     fold = ids.replace_strict(kinds, fold_of, return_dtype=pl.Int64).to_numpy()
     value = np.full(correct.size, np.nan)
-    for one in range(folds):
-        held_out = fold == one
+    for item in range(folds):
+        held_out = fold == item
         fitted = Ensemble._fit(values[~held_out], correct[~held_out], methods, kind, extra)
         value[held_out] = fitted.predict(values[held_out])
     columns = {"confidence": pl.Series(value), "correct": pl.Series(correct)}

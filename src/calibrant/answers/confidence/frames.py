@@ -23,13 +23,13 @@ def verified_rows(frame: pl.DataFrame) -> pl.DataFrame:
     A candidate belongs to the meaning of the draws whose answer is the same text, but for case
     and spaces. Two candidates of one meaning are two rows.
     """
-    drawn = (
+    draws = (
         frame.filter((pl.col("block") == "samples") & pl.col("class_id").is_not_null())
         .select("unit", "class_id", _plain(pl.coalesce("answer", "text")).alias("key"))
         .unique(["unit", "key"], keep="first", maintain_order=True)
     )
-    asked = _verdicts(frame).drop("class_id").rename({"asked": "key"})
-    joined = asked.join(drawn, on=["unit", "key"], how="inner", maintain_order="left")
+    request = _verdicts(frame).drop("class_id").rename({"asked": "key"})
+    joined = request.join(draws, on=["unit", "key"], how="inner", maintain_order="left")
     return joined.sort("unit", "draw", maintain_order=True)
 
 
@@ -42,9 +42,9 @@ def panel_rows(frame: pl.DataFrame) -> pl.DataFrame:
         _plain(pl.coalesce("answer", "text")).alias("key"),
         _plain(pl.col("text")).alias("whole"),
     )
-    asked = _verdicts(frame).drop("unit")
+    request = _verdicts(frame).drop("unit")
     return (
-        answers.join(asked, on="question_id", how="inner", maintain_order="left")
+        answers.join(request, on="question_id", how="inner", maintain_order="left")
         .filter(
             (pl.col("author") != pl.col("model"))
             & ((pl.col("asked") == pl.col("key")) | (pl.col("asked") == pl.col("whole")))
@@ -55,8 +55,8 @@ def panel_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _verdicts(frame: pl.DataFrame) -> pl.DataFrame:
-    asked = frame.filter((pl.col("purpose") == _POOL) & pl.col("about").is_not_null())
-    return asked.with_columns(_plain(pl.col("about")).alias("asked"))
+    request = frame.filter((pl.col("purpose") == _POOL) & pl.col("about").is_not_null())
+    return request.with_columns(_plain(pl.col("about")).alias("asked"))
 
 
 def _plain(text: pl.Expr) -> pl.Expr:
@@ -116,11 +116,11 @@ def compact_table(
     frame = frame.with_columns(block=_block_name()).sort("unit", "draw", maintain_order=True)
     by_block = frame.partition_by("block", as_dict=True).items()
     parts = {str(name): part for (name,), part in by_block}
-    for single, many in _SINGLE.items():
+    for single, number in _SINGLE.items():
         # The draw at temperature 0 of each unit, or its first draw where there is none.
-        drawn = [parts[name] for name in (single, many) if name in parts]
-        if drawn:
-            firsts = pl.concat(drawn).unique("unit", keep="first", maintain_order=True)
+        sample = [parts[name] for name in (single, number) if name in parts]
+        if sample:
+            firsts = pl.concat(sample).unique("unit", keep="first", maintain_order=True)
             parts[single] = firsts.sort("unit")
     blocks = {name: _block(name, part, len(units)) for name, part in parts.items()}
     if "about" in frame.columns and (frame["purpose"] == _POOL).any():
@@ -146,9 +146,9 @@ def _joined(draws: pl.DataFrame, semantics: pl.DataFrame | None) -> pl.DataFrame
             semantics = semantics.with_columns(pl.lit("answer").alias("purpose"))
         _refuse_duplicates(semantics, "semantics")
         names = ["class_id", "correct", "stated_classes", "stated_correct"]
-        kept = semantics.select(*_KEY, *(name for name in names if name in semantics.columns))
+        rows = semantics.select(*_KEY, *(name for name in names if name in semantics.columns))
         draws = draws.drop([name for name in names if name in draws.columns])
-        draws = draws.join(kept, on=_KEY, how="left", maintain_order="left")
+        draws = draws.join(rows, on=_KEY, how="left", maintain_order="left")
     return draws.with_columns(
         (pl.col(name) if name in draws.columns else pl.lit(None)).cast(dtype).alias(name)
         for name, dtype in _OPTIONAL.items()
@@ -191,8 +191,8 @@ def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
             "text": frame["text"],
             "columns": tokens_from_frame(frame),
         }
-        for given in {"end_logprob", "alone_logprob"} & set(frame.columns):
-            more[given] = _floats(frame[given])
+        for values in {"end_logprob", "alone_logprob"} & set(frame.columns):
+            more[values] = _floats(frame[values])
     if name == "samples":
         more["embedding"] = _embedding(frame)
     if name == "greedy":
@@ -230,12 +230,12 @@ def _leading_entry(frame: pl.DataFrame) -> pl.DataFrame:
 def _likelihood(frame: pl.DataFrame) -> dict[str, Floats]:
     """Return log-prob, number of tokens and smallest token log-prob; NaN where any is missing."""
     tokens = pl.col("token_logprobs")
-    known = (tokens.list.len() > 0) & (tokens.list.drop_nulls().list.len() == tokens.list.len())
+    finite = (tokens.list.len() > 0) & (tokens.list.drop_nulls().list.len() == tokens.list.len())
     values = frame.select(
-        pl.when(known).then(tokens.list.sum()).alias("logprob"),
-        pl.when(known).then(tokens.list.len()).alias("tokens"),
-        pl.when(known).then(tokens.list.min()).alias("min_logprob"),
-        pl.when(known).then(tokens.list.max()).alias("max"),
+        pl.when(finite).then(tokens.list.sum()).alias("logprob"),
+        pl.when(finite).then(tokens.list.len()).alias("tokens"),
+        pl.when(finite).then(tokens.list.min()).alias("min_logprob"),
+        pl.when(finite).then(tokens.list.max()).alias("max"),
     )
     largest = values["max"].max()
     if isinstance(largest, float) and largest > 1e-6:
@@ -249,16 +249,16 @@ def _likelihood(frame: pl.DataFrame) -> dict[str, Floats]:
 
 
 def _stated(frame: pl.DataFrame) -> Floats:
-    stated = _floats(frame["stated_confidence"])
-    wrong = np.flatnonzero((stated < 0) | (stated > 1))
+    confidence = _floats(frame["stated_confidence"])
+    wrong = np.flatnonzero((confidence < 0) | (confidence > 1))
     if wrong.size:
         row = int(wrong[0])
         raise InputError(
-            f"a stated confidence lies in [0, 1], got {stated[row]}",
+            f"a stated confidence lies in [0, 1], got {confidence[row]}",
             source="draws",
             hint=f"question {frame['question_id'][row]!r}: divide percentages by 100",
         )
-    return stated
+    return confidence
 
 
 def _votes(frame: pl.DataFrame) -> Floats:
@@ -292,8 +292,8 @@ def _with_options(
     binary: list[str] = []
     if questions is not None and "kind" in questions.columns:
         binary = questions.filter(kind="binary")["question_id"].to_list()
-    asked = greedy["question_id"].is_in(binary).to_numpy()
-    yes, no = (np.where(asked, mass, np.nan) for mass in (block.true_mass, block.false_mass))
+    request = greedy["question_id"].is_in(binary).to_numpy()
+    yes, no = (np.where(request, mass, np.nan) for mass in (block.true_mass, block.false_mass))
     block = replace(block, true_mass=yes, false_mass=no)
     return block if questions is None else with_best_option(block, greedy, frame, questions)
 
@@ -302,8 +302,8 @@ def _matrices(
     units: pl.DataFrame, similarity: pl.DataFrame, blocks: dict[str, DrawBlock]
 ) -> list[Floats | None]:
     key = ["question_id", "model"]
-    given = similarity.select(*key, "similarity")
-    joined = units.join(given, on=key, how="left", maintain_order="left")
+    values = similarity.select(*key, "similarity")
+    joined = units.join(values, on=key, how="left", maintain_order="left")
     counts = blocks["samples"].count if "samples" in blocks else np.zeros(len(units))
     matrices: list[Floats | None] = []
     for unit, cells in enumerate(joined["similarity"]):

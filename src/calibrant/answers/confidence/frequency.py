@@ -117,12 +117,12 @@ def sem2(table: DrawTable, options: method.Options) -> method.Scored:
     usable = np.flatnonzero((size >= 1) & (size < pool))
     if usable.size:
         law = _split_law(counts[usable], free[usable], size[usable], options)
-        chosen = law.selection.sum(axis=1) > 0
+        choice = law.selection.sum(axis=1) > 0
         value[usable] = law.confidence
         correct[usable] = law.mean_of(block.classes.spread(block.classes.correct, np.nan)[usable])
         witness = block.classes.spread(block.classes.row, -1)[usable]
         best = np.argmax(law.selection, axis=1)
-        row[usable] = np.where(chosen, witness[np.arange(usable.size), best], -1)
+        row[usable] = np.where(choice, witness[np.arange(usable.size), best], -1)
     return method.Scored(value, block, row, correct, "selected")
 
 
@@ -147,10 +147,10 @@ def sfca(table: DrawTable, options: method.Options) -> Floats:
     """Frequency mass of the classes at or above tau (constant 1 for tau = 0)."""
     classes = table.samples.classes
     share = classes.count / classes.total[classes.unit]
-    kept = (share >= method.threshold("sfca", options)) & classes.answered
+    mask = (share >= method.threshold("sfca", options)) & classes.answered
     # Whole counts are summed before the one division: shares could add up to just over 1.
-    drawn = sum_by(classes.unit, np.where(kept, classes.count, 0).astype(np.float64), len(table))
-    return ratio(drawn, classes.total)
+    draws = sum_by(classes.unit, np.where(mask, classes.count, 0).astype(np.float64), len(table))
+    return ratio(draws, classes.total)
 
 
 @method.register

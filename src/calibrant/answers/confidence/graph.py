@@ -87,8 +87,8 @@ def _laplacian(stack: Floats) -> Floats:
 
 def _spread(stack: Floats) -> Floats:
     values, vectors = np.linalg.eigh(_laplacian(stack))
-    kept = vectors * (values < _ECCENTRICITY_CUT)[:, None, :]
-    centred = kept - kept.mean(axis=1, keepdims=True)
+    mask = vectors * (values < _ECCENTRICITY_CUT)[:, None, :]
+    centred = mask - mask.mean(axis=1, keepdims=True)
     spread: Floats = np.sqrt(np.sum(centred**2, axis=(1, 2)))
     return -spread
 

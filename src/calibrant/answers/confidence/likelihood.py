@@ -42,8 +42,8 @@ def _first_events(block: DrawBlock) -> Mask:
     if not open_end[block.known].any():
         return first
     rows = np.flatnonzero(first)
-    written = block.answer if block.text is None else block.text
-    texts = written.gather(rows).fill_null("").to_list()
+    output = block.answer if block.text is None else block.text
+    texts = output.gather(rows).fill_null("").to_list()
     order = sorted(range(rows.size), key=lambda place: (block.unit[rows[place]], texts[place]))
     holder: tuple[int, str] | None = None
     for place in order:
@@ -114,8 +114,8 @@ def _aggregated(table: DrawTable, options: Options, *, name: str) -> Floats:
 
 def _kept(block: DrawBlock, mass: Floats, least: float) -> Floats:
     """Return the mass of each unit's answered classes that have at least this much."""
-    kept = np.where((mass >= least) & block.classes.answered, mass, 0.0)
-    return sum_by(block.classes.unit, np.where(np.isnan(mass), np.nan, kept), block.n_units)
+    mask = np.where((mass >= least) & block.classes.answered, mass, 0.0)
+    return sum_by(block.classes.unit, np.where(np.isnan(mass), np.nan, mask), block.n_units)
 
 
 register(partial(_aggregated, name="sca"), "sca")

@@ -110,12 +110,12 @@ def support(claim: str, text: str) -> float:
     >>> support("She was born in 1867", "She was born in 1900.")
     0.25
     """
-    wanted = {word for word in words(claim) if not is_function_word(word)}
-    if not wanted:
+    targets = {word for word in words(claim) if not is_function_word(word)}
+    if not targets:
         return 0.0
     sentences = [set(words(sentence)) for sentence in split_sentences(text)]
     pairs = [a | b for a, b in pairwise(sentences)]
-    best = max((len(wanted & said) / len(wanted) for said in (*sentences, *pairs)), default=0.0)
+    best = max((len(targets & said) / len(targets) for said in (*sentences, *pairs)), default=0.0)
     numbers = {number.strip(".,") for number in _NUMBER.findall(claim)}
     present = {number.strip(".,") for number in _NUMBER.findall(text)}
     return best if numbers <= present else best / 2.0
@@ -218,11 +218,15 @@ def claim_draws(scores: Mapping[str, LongScore], grades: Mapping[str, bool]) -> 
         Grade of each claim; claims without one are left out.
     """
     rows = [
-        {"question_id": f"{name}/{place}", "class_id": int(not said), "correct": said == right}
+        {
+            "question_id": f"{name}/{place}",
+            "class_id": int(not confidence),
+            "correct": confidence == right,
+        }
         for name, score in scores.items()
         for place, claim in enumerate(score.claims)
         if (right := grades.get(claim.claim)) is not None
-        for said in claim.supported
+        for confidence in claim.supported
     ]
     schema = {"question_id": pl.String, "class_id": pl.Int64, "correct": pl.Boolean}
     return pl.DataFrame(rows, schema=schema)
@@ -264,8 +268,8 @@ def _mutual(texts: Sequence[str]) -> float:
     """Return the mean support of each text's sentences by the other texts."""
     means = []
     for i, text in enumerate(texts):
-        others = [*texts[:i], *texts[i + 1 :]]
-        values = [_cached(claim, other) for claim in split_sentences(text) for other in others]
+        peers = [*texts[:i], *texts[i + 1 :]]
+        values = [_cached(claim, peer) for claim in split_sentences(text) for peer in peers]
         means.append(float(np.mean(values)) if values else 0.0)
     return float(np.mean(means))
 

@@ -61,8 +61,8 @@ class Options:
     def __post_init__(self) -> None:
         require_choice("variant", self.variant, ("default", "paper"))
         require_choice("about", self.about, ("modal", "greedy"))
-        ways = ("classes", "matrix", "embeddings", "lexical")
-        require_choice("similarity", self.similarity, ways)
+        modes = ("classes", "matrix", "embeddings", "lexical")
+        require_choice("similarity", self.similarity, modes)
         if self.impute is not None and not 0.0 <= self.impute <= 1.0:
             raise InputError(f"impute must lie in [0, 1], got {self.impute}")
         if self.tau is not None and not self.tau >= 0.0:

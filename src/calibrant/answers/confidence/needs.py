@@ -67,8 +67,8 @@ def _similar(table: DrawTable, options: Options) -> Mask:
         return _texts(table, options)
     if options.similarity == "embeddings":
         return _embedded(table, options)
-    given = table.similarity or [None] * len(table)
-    return np.array([matrix is not None for matrix in given], dtype=bool)
+    values = table.similarity or [None] * len(table)
+    return np.array([matrix is not None for matrix in values], dtype=bool)
 
 
 def _embedded(table: DrawTable, _: Options) -> Mask:

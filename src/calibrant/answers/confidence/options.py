@@ -42,8 +42,8 @@ def yes_no_masses(frame: pl.DataFrame) -> tuple[Floats, Floats]:
     table[rows, columns.to_numpy()] = masses["mass"].to_numpy()
     pairs = table.reshape(frame.height, len(_PAIRS), 2)
     best = np.nansum(pairs, axis=2).argmax(axis=1)
-    chosen = pairs[np.arange(frame.height), best]
-    return chosen[:, 0], chosen[:, 1]
+    choice = pairs[np.arange(frame.height), best]
+    return choice[:, 0], choice[:, 1]
 
 
 def with_best_option(
@@ -56,14 +56,14 @@ def with_best_option(
     """
     if "choices" not in questions.columns or questions["choices"].null_count() == len(questions):
         return replace(block, option=pl.Series("option", [None] * greedy.height, dtype=pl.String))
-    named = _named_options(greedy, questions)
+    names = _named_options(greedy, questions)
     masses = (
-        named.join(_flat_tokens(greedy), on="row", how="inner")
+        names.join(_flat_tokens(greedy), on="row", how="inner")
         .filter((pl.col("word") == pl.col("letter")) | (pl.col("word") == pl.col("lower")))
         .group_by("row", "place")
         .agg(pl.col("mass").sum())
     )
-    every = named.join(masses, on=["row", "place"], how="left").sort("row", "place")
+    every = names.join(masses, on=["row", "place"], how="left").sort("row", "place")
     best = (
         every.group_by("row", maintain_order=True)
         .agg(
@@ -102,7 +102,7 @@ def _named_options(greedy: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFram
 
 def _with_grades(best: pl.DataFrame, graded: pl.DataFrame) -> pl.DataFrame:
     """Add the grade of a draw whose answer is the option's letter or text."""
-    given = (
+    values = (
         graded.filter(pl.col("correct").is_not_null() & pl.col("answer").is_not_null())
         .select(
             "unit",
@@ -112,6 +112,6 @@ def _with_grades(best: pl.DataFrame, graded: pl.DataFrame) -> pl.DataFrame:
         .unique(["unit", "given"], keep="first", maintain_order=True)
     )
     for column in ("letter", "lower"):
-        named = given.rename({"given": column, "grade": f"grade of {column}"})
-        best = best.join(named, on=["unit", column], how="left")
+        names = values.rename({"given": column, "grade": f"grade of {column}"})
+        best = best.join(names, on=["unit", column], how="left")
     return best.with_columns(grade=pl.coalesce("grade of letter", "grade of lower"))

@@ -162,20 +162,20 @@ class Question:
 
 def table_of(questions: Iterable[Question]) -> DrawTable:
     """Put questions built by hand into one compact table."""
-    given = list(questions)
+    values = list(questions)
     rows: dict[str, list[_Row]] = defaultdict(list)
-    for unit, question in enumerate(given):
+    for unit, question in enumerate(values):
         labels: dict[Hashable, int] = {}
         for name, draws, more in _blocks_of(question):
             rows[name] += _rows(unit, draws, labels, more)
-    blocks = {name: _block(drawn, len(given)) for name, drawn in rows.items() if drawn}
+    blocks = {name: _block(sample, len(values)) for name, sample in rows.items() if sample}
     if "samples" in blocks:
-        blocks["samples"] = _with_embeddings(blocks["samples"], given)
+        blocks["samples"] = _with_embeddings(blocks["samples"], values)
     return DrawTable(
-        question_id=pl.Series("question_id", [row.question_id for row in given], dtype=pl.String),
-        model=pl.Series("model", [row.model for row in given], dtype=pl.String),
+        question_id=pl.Series("question_id", [row.question_id for row in values], dtype=pl.String),
+        model=pl.Series("model", [row.model for row in values], dtype=pl.String),
         blocks=blocks,
-        similarity=_similarities(given),
+        similarity=_similarities(values),
     )
 
 
@@ -211,19 +211,19 @@ def _blocks_of(question: Question) -> Iterator[tuple[str, Draws, _Row]]:
         if votes:
             yield name, Draws(classes=[None] * len(votes)), {"vote": votes}
     for name in ("self_ask", "self_ask_cand"):
-        if (stated := getattr(question, name)) is not None:
-            yield name, Draws(stated=[stated]), {}
+        if (confidence := getattr(question, name)) is not None:
+            yield name, Draws(stated=[confidence]), {}
 
 
 def _rows(unit: int, draws: Draws, labels: dict[Hashable, int], more: _Row) -> Iterator[_Row]:
-    lists = {one.name: getattr(draws, one.name) for one in fields(draws)}
+    lists = {item.name: getattr(draws, item.name) for item in fields(draws)}
     for place in range(len(draws)):
         row = {name: values[place] for name, values in lists.items() if values is not None}
         row |= {name: v[place] if isinstance(v, Sequence) else v for name, v in more.items()}
         label = row.get("classes")
         code = NO_CLASS if label is None else labels.setdefault(label, len(labels))
-        written = row["answers"] if "answers" in row else None if label is None else str(label)
-        yield row | {"unit": unit, "class_id": code, "answer": written}
+        text = row["answers"] if "answers" in row else None if label is None else str(label)
+        yield row | {"unit": unit, "class_id": code, "answer": text}
 
 
 def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
@@ -235,9 +235,9 @@ def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
 
     tokens = column("token_logprobs")
     texts: dict[str | None, int] = {}
-    greedy: list[Greedy] = [one or Greedy() for one in column("greedy")]
-    best = [_best_option(one.options) for one in greedy]
-    graded = [one.option_correct for one in greedy]
+    greedy: list[Greedy] = [item or Greedy() for item in column("greedy")]
+    best = [_best_option(item.options) for item in greedy]
+    graded = [item.option_correct for item in greedy]
     return DrawBlock(
         unit=np.array(column("unit"), dtype=np.int64),
         n_units=n_units,
@@ -246,16 +246,16 @@ def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
         string=np.array([texts.setdefault(answer, len(texts)) for answer in column("answer")])
         if all("answers" in row for row in rows)
         else None,
-        logprob=np.array([float(np.sum(one)) if one else np.nan for one in tokens]),
-        tokens=np.array([float(len(one)) if one else np.nan for one in tokens]),
-        min_logprob=np.array([float(np.min(one)) if one else np.nan for one in tokens]),
+        logprob=np.array([float(np.sum(item)) if item else np.nan for item in tokens]),
+        tokens=np.array([float(len(item)) if item else np.nan for item in tokens]),
+        min_logprob=np.array([float(np.min(item)) if item else np.nan for item in tokens]),
         top=_top_tokens(greedy),
         end_logprob=numbers("end_logprobs"),
         alone_logprob=numbers("alone_logprob"),
         columns=tokens_from_lists(tokens, column("token_texts"), column("token_alternatives")),
         option=pl.Series("option", [name for name, _ in best], dtype=pl.String),
         option_share=np.array([share for _, share in best]),
-        option_correct=np.array([np.nan if one is None else float(one) for one in graded]),
+        option_correct=np.array([np.nan if item is None else float(item) for item in graded]),
         correct=numbers("correct"),
         stated=numbers("stated"),
         vote=numbers("vote"),
@@ -265,7 +265,7 @@ def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
 
 
 def _top_tokens(greedy: Sequence[Greedy]) -> TopTokens:
-    listed = [one.top_logprobs or {} for one in greedy]
+    listed = [item.top_logprobs or {} for item in greedy]
     rows = np.repeat(np.arange(len(listed)), [len(tokens) for tokens in listed])
     logprobs = np.array([value for tokens in listed for value in tokens.values()], np.float64)
     names = pl.Series("token", list(chain.from_iterable(listed)), dtype=pl.String)
@@ -290,17 +290,17 @@ def _with_embeddings(block: DrawBlock, questions: Sequence[Question]) -> DrawBlo
     for unit, question in enumerate(questions):
         if question.embeddings is not None:
             rows = block.unit == unit
-            given = np.asarray(question.embeddings, dtype=np.float64)
-            if len(given) != rows.sum():
+            values = np.asarray(question.embeddings, dtype=np.float64)
+            if len(values) != rows.sum():
                 raise InputError(
                     f"there must be one embedding per sampled answer: {int(rows.sum())}, "
-                    f"got {len(given)}"
+                    f"got {len(values)}"
                 )
-            matrix[rows] = given
+            matrix[rows] = values
     return replace(block, embedding=matrix)
 
 
 def _similarities(questions: Sequence[Question]) -> list[Floats | None] | None:
-    given = [question.similarity for question in questions]
-    matrices = [None if cells is None else np.asarray(cells, dtype=np.float64) for cells in given]
+    values = [question.similarity for question in questions]
+    matrices = [None if cells is None else np.asarray(cells, dtype=np.float64) for cells in values]
     return None if all(matrix is None for matrix in matrices) else matrices

@@ -25,14 +25,14 @@ def content_tokens(block: DrawBlock) -> Mask:
     carries = np.array(
         [bool(word) and not text_words.is_function_word(word) for word in bare], dtype=bool
     )
-    some = sum_by(columns.row, carries, len(block)) > 0
-    return np.asarray(carries | ~some[columns.row])
+    subset = sum_by(columns.row, carries, len(block)) > 0
+    return np.asarray(carries | ~subset[columns.row])
 
 
 def _relevant_loss(block: DrawBlock) -> Floats:
     """Return tokenSAR of each draw: mean -log p of its content tokens."""
-    kept = np.where(content_tokens(block), -block.columns.logprob, np.nan)
-    return mean_by(block.columns.row, kept, len(block))
+    selection = np.where(content_tokens(block), -block.columns.logprob, np.nan)
+    return mean_by(block.columns.row, selection, len(block))
 
 
 @register
@@ -57,12 +57,12 @@ def sar(table: DrawTable, options: Options) -> Floats:
 
 def _supported(table: DrawTable, options: Options, probability: Floats) -> Floats:
     block = table.samples
-    known = ~np.isnan(probability)
-    weight = np.where(known, probability, 0.0)
+    finite = ~np.isnan(probability)
+    weight = np.where(finite, probability, 0.0)
     value = np.full(len(table), np.nan)
     for units, stack in similarity_stacks(table, options):
         rows = block.first[units][:, None] + np.arange(stack.shape[1])
-        p, read = weight[rows], known[rows]
+        p, read = weight[rows], finite[rows]
         others = np.einsum("bij,bj->bi", stack, p) - np.einsum("bii,bi->bi", stack, p)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.where(read, np.log(p + others / _TEMPERATURE), 0.0)
@@ -76,8 +76,8 @@ def similarity_to_greedy(table: DrawTable, options: Options) -> Floats:
     if options.similarity == "lexical":
         return text_words.rouge_with(block, text_words.greedy_texts(table))
     target = table.greedy.first_class
-    same = (block.class_id == target[block.unit]) & (block.class_id >= 0)
-    return np.where(target[block.unit] >= 0, same.astype(np.float64), np.nan)
+    equal = (block.class_id == target[block.unit]) & (block.class_id >= 0)
+    return np.where(target[block.unit] >= 0, equal.astype(np.float64), np.nan)
 
 
 def _cocoa(table: DrawTable, options: Options, loss: Floats) -> Floats:

@@ -102,19 +102,19 @@ def score(method: str, question: Question, **options: Any) -> Score:
     >>> print(round(score("sfca", question, tau=0.2), 3))
     0.9
     """
-    chosen, settings = METHODS[method], Options(**options)
+    choice, settings = METHODS[method], Options(**options)
     table = table_of([question])
-    for need, present in units_with(table, chosen, settings).items():
+    for need, present in units_with(table, choice, settings).items():
         if not present[0]:
             raise UnavailableError(f"{method} needs {NEEDS[need].meaning}: {NEEDS[need].missing}")
-    scored = chosen.scored(table, settings)
+    scored = choice.scored(table, settings)
     grade = float(scored.correct[0])
     return Score(
         float(scored.value[0]),
         answer=_answers(scored, np.array([0]))[0],
         correct=None if np.isnan(grade) else grade if 0 < grade < 1 else bool(grade),
         about=scored.about,
-        probability=chosen.probability,
+        probability=choice.probability,
     )
 
 
@@ -267,17 +267,17 @@ def _entries(
             (NEEDS[need].missing for need, mask in masks.items() if not mask[ours].any()),
             "no question has all of its inputs" if missing == size else "",
         )
-        done = int(np.sum(values))
+        finished = int(np.sum(values))
         entries.append(
             {
                 "model": model,
                 "method": method.name,
                 "available": missing < size,
                 "questions": size,
-                "scored": done,
+                "scored": finished,
                 "ungraded": int(np.sum(np.isnan(grades) & (values > 0))),
                 "missing": missing,
-                "undefined": size - missing - done if scored is not None else 0,
+                "undefined": size - missing - finished if scored is not None else 0,
                 "reason": reason,
                 "note": _draws_note(table, method, ours),
             }

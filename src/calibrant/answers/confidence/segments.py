@@ -24,8 +24,8 @@ def mean_by(group: Ints, values: Floats, size: int) -> Floats:
     >>> mean_by(np.array([0, 0, 1]), np.array([0.2, 0.4, np.nan]), 2).round(1).tolist()
     [0.3, nan]
     """
-    known = ~np.isnan(values)
-    return ratio(sum_by(group, np.where(known, values, 0.0), size), sum_by(group, known, size))
+    finite = ~np.isnan(values)
+    return ratio(sum_by(group, np.where(finite, values, 0.0), size), sum_by(group, finite, size))
 
 
 def ratio(above: Array, below: Array) -> Floats:

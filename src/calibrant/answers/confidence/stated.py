@@ -38,8 +38,8 @@ def _once(table: DrawTable, options: method.Options, *, purpose: str) -> method.
     numbers do: the two answers are often different ones.
     """
     block = table.block(purpose)
-    stated, failures = _stated(block, options)
-    value = block.of_first(stated)
+    confidence, failures = _stated(block, options)
+    value = block.of_first(confidence)
     if purpose.startswith("self_ask") or options.variant == "paper":
         return method.about_greedy(value, table, failures)
     return method.about_first(value, block, about="own", failures=failures)
@@ -56,10 +56,12 @@ def verb_mean(table: DrawTable, options: method.Options) -> method.Scored:
     The ``paper`` variant takes the mean over all texts, whichever answer they give.
     """
     block = table.block("verb_samples")
-    stated, failures = _stated(block, options)
+    confidence, failures = _stated(block, options)
     if options.variant == "default" and len(block):
-        stated = method.answered(block.classes.group == block.classes.modal[block.unit], stated)
-    scored = method.about_modal(mean_by(block.unit, stated, len(table)), table, "verb_samples")
+        confidence = method.answered(
+            block.classes.group == block.classes.modal[block.unit], confidence
+        )
+    scored = method.about_modal(mean_by(block.unit, confidence, len(table)), table, "verb_samples")
     return replace(scored, failures=failures)
 
 
@@ -69,8 +71,8 @@ def _weighted(table: DrawTable, options: method.Options, *, purpose: str) -> met
     The ``paper`` variant is the weight of the greedy answer of another prompt.
     """
     block = table.block(purpose)
-    stated, failures = _stated(block, options)
-    weight = np.where(np.isnan(stated), 0.0, stated)
+    confidence, failures = _stated(block, options)
+    weight = np.where(np.isnan(confidence), 0.0, confidence)
     if options.variant == "paper":
         return method.about_greedy(greedy_agreement(table, purpose, weight), table, failures)
     classes = block.classes

@@ -156,8 +156,8 @@ def exact_match_greedy(table: DrawTable, _: Options) -> Floats:
     """Share of draws that have the greedy answer's words, case and marks aside."""
     block, targets = table.samples, greedy_texts(table)
     pairs = zip(block.unit, texts_of(block), strict=True)
-    same = [float(words(text) == words(targets[unit] or "")) for unit, text in pairs]
-    return mean_by_unit(block, np.array(same, dtype=np.float64))
+    equal = [float(words(text) == words(targets[unit] or "")) for unit, text in pairs]
+    return mean_by_unit(block, np.array(equal, dtype=np.float64))
 
 
 @register

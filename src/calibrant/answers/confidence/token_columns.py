@@ -69,7 +69,7 @@ def tokens_from_frame(frame: pl.DataFrame) -> TokenColumns:
     listed = [
         None
         if top is None
-        else [{one["token"]: one["logprob"] for one in place or ()} for place in top]
+        else [{item["token"]: item["logprob"] for item in place or ()} for place in top]
         for top in tops
     ]
     return tokens_from_lists(logprobs, texts, listed)
@@ -92,19 +92,19 @@ def tokens_from_lists(
     values: list[float] = []
     names: list[str | None] = []
     of: list[int] = []
-    others: list[str] = []
+    peers: list[str] = []
     other_values: list[float] = []
     for place, (logs, words, tops) in enumerate(zip(logprobs, texts, alternatives, strict=True)):
         size = len(logs or ())
-        for name, given in (("texts", words), ("alternatives", tops)):
-            if given is not None and len(given) != size:
+        for name, value in (("texts", words), ("alternatives", tops)):
+            if value is not None and len(value) != size:
                 raise InputError(
-                    f"{name} of tokens are as many as their log-probs: {size}, got {len(given)}"
+                    f"{name} of tokens are as many as their log-probs: {size}, got {len(value)}"
                 )
         for position in range(size):
             for token, logprob in (tops[position] if tops is not None else {}).items():
                 of.append(len(row))
-                others.append(token)
+                peers.append(token)
                 other_values.append(logprob)
             row.append(place)
             values.append((logs or ())[position])
@@ -114,6 +114,6 @@ def tokens_from_lists(
         logprob=np.array(values, dtype=np.float64),
         text=pl.Series("text", names, dtype=pl.String),
         of=np.array(of, dtype=np.int64),
-        alternative=pl.Series("alternative", others, dtype=pl.String),
+        alternative=pl.Series("alternative", peers, dtype=pl.String),
         alternative_logprob=np.array(other_values, dtype=np.float64),
     )

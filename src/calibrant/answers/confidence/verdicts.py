@@ -69,10 +69,10 @@ def verified_classes(table: DrawTable) -> Floats:
     span = int(max(samples.class_id.max(), block.class_id.max())) + 2
     keys = samples.unit * span + samples.class_id + 1
     order = np.argsort(keys, kind="stable")
-    wanted = block.unit * span + block.class_id + 1
-    place = np.minimum(np.searchsorted(keys[order], wanted), order.size - 1)
+    target = block.unit * span + block.class_id + 1
+    place = np.minimum(np.searchsorted(keys[order], target), order.size - 1)
     belief = block.verdict
-    usable = (keys[order][place] == wanted) & ~np.isnan(belief)
+    usable = (keys[order][place] == target) & ~np.isnan(belief)
     group = classes.group[order[place[usable]]]
     return mean_by(group, belief[usable], size)
 

@@ -81,12 +81,14 @@ def read_samples(
     >>> found.shape, found.draws.height, found.questions["references"].to_list()
     ('list per question', 3, [[['4']]])
     """
-    wanted = columns or SampleColumns()
+    target_names = columns or SampleColumns()
     parts = list(data) if isinstance(data, list | tuple) else [data]
-    known = references is not None
+    known_values = references is not None
     models = models_by_file(parts) if len(parts) > 1 else [None]
-    named = zip(parts, models, strict=True)
-    read = [_read_one(part, wanted, model or _MODEL, known=known) for part, model in named]
+    names = zip(parts, models, strict=True)
+    read = [
+        _read_one(part, target_names, model or _MODEL, known=known_values) for part, model in names
+    ]
     samples = read[0] if len(read) == 1 else _joined(read)
     if references is not None:
         with error_source(source_name(references)):
@@ -118,8 +120,8 @@ def _from_study(study: Study) -> Samples:
 
 def _from_log(path: str | Path) -> Samples:
     log = read_log(path)
-    kept = [name for name in DRAWS.columns if name in log.draws.columns]
-    draws = log.draws.select(kept).with_columns(text=pl.coalesce("text", "answer"))
+    selection = [name for name in DRAWS.columns if name in log.draws.columns]
+    draws = log.draws.select(selection).with_columns(text=pl.coalesce("text", "answer"))
     notes = [f"{len(log.problems)} parts of the log could not be read"] if log.problems else []
     return Samples(log.questions, draws, log.kind, notes=tuple(notes))
 
@@ -143,11 +145,11 @@ def _from_table(table: pl.DataFrame, wanted: SampleColumns, model: str, *, known
     table = _with_ids(table, roles, listed)
     if "model" not in roles:
         table = table.with_columns(pl.lit(model).alias("__model"))
-    named = table.rename(
+    names = table.rename(
         {roles["samples"]: "__text", **({roles["model"]: "__model"} if "model" in roles else {})}
     )
-    draws = _draws(named, roles, listed)
-    questions = _questions(named, roles)
+    draws = _draws(names, roles, listed)
+    questions = _questions(names, roles)
     shape = "list per question" if listed else "row per draw"
     return Samples(questions, draws, shape, roles, guessed)
 
@@ -158,14 +160,14 @@ def _roles(table: pl.DataFrame, wanted: SampleColumns) -> tuple[dict[str, str], 
     guessed = []
     for role, usual in WORDS["samples"].items():
         names = usual.split()
-        given = getattr(wanted, role, None)
-        if given is not None:
+        values = getattr(wanted, role, None)
+        if values is not None:
             rule = f"there is no column {{}}; the table has {', '.join(table.columns)}"
-            require_known([given], table.columns, rule)
-            roles[role] = given
+            require_known([values], table.columns, rule)
+            roles[role] = values
             continue
-        taken = {*roles.values(), *astuple(wanted)}
-        free = [name for name in names if name in table.columns and name not in taken]
+        selection = {*roles.values(), *astuple(wanted)}
+        free = [name for name in names if name in table.columns and name not in selection]
         if role == "samples":
             # A list is a better guess than a text: `answer` may be the reference.
             free.sort(key=lambda name: not is_list(table, name))
@@ -274,8 +276,8 @@ def _require(samples: Samples) -> None:
         raise InputError("there are no sampled answers")
     if GRADE in samples.draws.columns:
         return
-    known = "references" in samples.questions.columns
-    if not known or not samples.questions["references"].is_not_null().any():
+    known_values = "references" in samples.questions.columns
+    if not known_values or not samples.questions["references"].is_not_null().any():
         raise InputError(
             "no question has a right answer to grade by",
             hint=Hint(

@@ -74,12 +74,12 @@ class GradedSamples:
     def with_classes(self) -> pl.DataFrame:
         """One row per sampled answer with its class, grade, stated confidence and question."""
         answers = self.draws.filter(pl.col("purpose") == "answer")
-        stated = answers.select(*_KEY, "answer", "stated_confidence")
+        confidence = answers.select(*_KEY, "answer", "stated_confidence")
         classes = self.semantics.filter(pl.col("purpose") == "answer")
-        classes = classes.join(stated, on=_KEY, how="left", maintain_order="left")
+        classes = classes.join(confidence, on=_KEY, how="left", maintain_order="left")
         usual = ("question_id", "text", "references")
-        wanted = [name for name in self.questions.columns if name not in usual]
-        return with_question_columns(classes, self.questions, wanted)
+        target_names = [name for name in self.questions.columns if name not in usual]
+        return with_question_columns(classes, self.questions, target_names)
 
     @property
     def several_right(self) -> tuple[int, int]:
@@ -177,11 +177,11 @@ def sample_source(data: Any, options: AuditOptions, request: SampleRequest) -> A
     request
         Columns, references and judge.
     """
-    given = as_table(data)
-    samples = read_samples(given, request.columns, references=request.references)
-    with judged_options(request.judge, ledger_beside(given)) as semantics:
+    values = as_table(data)
+    samples = read_samples(values, request.columns, references=request.references)
+    with judged_options(request.judge, ledger_beside(values)) as semantics:
         graded = grade_samples(samples, options=semantics, seed=options.seed)
-    head = document_head("audit", given, seed=options.seed, settings=options.settings)
+    head = document_head("audit", values, seed=options.seed, settings=options.settings)
     return graded_source(graded, options, head)
 
 
@@ -292,10 +292,10 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
 
 def reading_judge(ledger: Path | None) -> EmbeddedJudge | None:
     """Return the embedded judge, which keeps what it has read beside the ledger."""
-    kept = None
+    selection = None
     if ledger is not None and os.access(ledger.parent, os.W_OK):
-        kept = ledger.with_name(ledger.stem.removesuffix(".judge") + ".read.sqlite")
-    return embedded_judge(kept, tell=_progress())
+        selection = ledger.with_name(ledger.stem.removesuffix(".judge") + ".read.sqlite")
+    return embedded_judge(selection, tell=_progress())
 
 
 def _progress() -> Callable[[int, int], None] | None:
@@ -306,8 +306,8 @@ def _progress() -> Callable[[int, int], None] | None:
 
     def tell(done: int, every: int) -> None:
         rate = done / max(time.monotonic() - begin, 1e-9)
-        left = f"{(every - done) / rate:.0f} s left" if done < every else "done"
-        sys.stderr.write(f"\rreading answers: {done:,} of {every:,}, {rate:.0f}/s, {left}  ")
+        remaining = f"{(every - done) / rate:.0f} s left" if done < every else "done"
+        sys.stderr.write(f"\rreading answers: {done:,} of {every:,}, {rate:.0f}/s, {remaining}  ")
         sys.stderr.write("\n" if done == every else "")
         sys.stderr.flush()
 
@@ -327,12 +327,15 @@ def ledger_for(data: Any, out: str | Path | None) -> Path | None:
 
     A judge that `audit` has asked about a file is not asked again when `grade` makes it a study.
     """
-    beside = ledger_beside(data)
+    companion = ledger_beside(data)
     if out is None:
-        return beside
+        return companion
     ledger = Study(out).ledger_path
-    if beside is not None and beside.is_file() and not ledger.exists():
+    if companion is not None and companion.is_file() and not ledger.exists():
         ledger.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(beside)) as replies, closing(sqlite3.connect(ledger)) as copy:
+        with (
+            closing(sqlite3.connect(companion)) as replies,
+            closing(sqlite3.connect(ledger)) as copy,
+        ):
             replies.backup(copy)
     return ledger

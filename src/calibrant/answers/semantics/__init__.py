@@ -155,10 +155,10 @@ def grade_answers(
         raise InputError(
             f"one question per answer is needed, got {len(questions)} for {len(answers)} answers"
         )
-    asked = questions if questions is not None else [None] * len(answers)
+    request = questions if questions is not None else [None] * len(answers)
     groups = [
         Group([extract_answer(answer).answer or (answer or "")], [1], question or "", reference)
-        for answer, reference, question in zip(answers, references, asked, strict=True)
+        for answer, reference, question in zip(answers, references, request, strict=True)
     ]
     settler = Settler(options or Options())
     settled = settler.settle(groups)

@@ -138,8 +138,10 @@ def _with_questions(draws: pl.DataFrame, questions: pl.DataFrame | None) -> pl.D
         .replace_strict(ROLES, default="answer", return_dtype=pl.String)
         .alias("role"),
     )
-    asked = pl.DataFrame(schema={"question_id": pl.String}) if questions is None else questions
-    wanted: dict[str, pl.DataType | type[pl.DataType]] = {
+    question_rows = (
+        pl.DataFrame(schema={"question_id": pl.String}) if questions is None else questions
+    )
+    targets: dict[str, pl.DataType | type[pl.DataType]] = {
         "text": pl.String,
         "references": pl.Null,
         "kind": pl.String,
@@ -147,10 +149,10 @@ def _with_questions(draws: pl.DataFrame, questions: pl.DataFrame | None) -> pl.D
         "siblings": pl.List(pl.String),
     }
     columns = [
-        pl.col(name) if name in asked.columns else pl.lit(None, dtype=dtype).alias(name)
-        for name, dtype in wanted.items()
+        pl.col(name) if name in question_rows.columns else pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in targets.items()
     ]
-    about = asked.select(pl.col("question_id").cast(pl.String), *columns)
+    about = question_rows.select(pl.col("question_id").cast(pl.String), *columns)
     return work.join(
         about.rename({"text": "question"}), on="question_id", how="left", maintain_order="left"
     ).with_columns(
@@ -164,8 +166,8 @@ def _read(
     work: pl.DataFrame, options: Options, mapper: Mapper
 ) -> tuple[pl.DataFrame, Counter[str]]:
     """Read every distinct text once and spread the result over the rows."""
-    by = ["text", "role", "kind", "choices"]
-    distinct = work.select(by).unique(maintain_order=True)
+    key = ["text", "role", "kind", "choices"]
+    distinct = work.select(key).unique(maintain_order=True)
     stating = distinct.filter(pl.col("role").is_in(["stated", "list", "probe"]))["text"]
     # Bytes are read as they come; only texts can show on which scale the others speak.
     texts = [text for text in stating if isinstance(text, str)]
@@ -176,10 +178,10 @@ def _read(
     for part in readings:
         notes.update(part.notes)
     distinct = distinct.with_row_index("text_row")
-    which = work.select(by).join(
-        distinct, on=by, how="left", maintain_order="left", nulls_equal=True
+    kind = work.select(key).join(
+        distinct, on=key, how="left", maintain_order="left", nulls_equal=True
     )["text_row"]
-    return pl.concat([part.table for part in readings])[which], notes
+    return pl.concat([part.table for part in readings])[kind], notes
 
 
 def _long_answers(work: pl.DataFrame) -> pl.DataFrame:
@@ -283,5 +285,5 @@ def _document(
 
 
 def _counts(table: pl.DataFrame, column: str) -> dict[str, int]:
-    counted = table.group_by(column).len().sort("len", column, descending=[True, False])
-    return dict(counted.iter_rows())
+    counts = table.group_by(column).len().sort("len", column, descending=[True, False])
+    return dict(counts.iter_rows())

@@ -136,10 +136,10 @@ def extract_answer(
     plain = _without_thinking(plain) if "<" in plain else plain
     confidence = None
     if stated or (stated is None and _STATES.search(plain)):
-        both = parse_stated(plain, scale=scale, words=words)
-        if stated or (both.confidence is not None and both.answer):
-            confidence = both.confidence
-            plain = both.answer or ""
+        pair = parse_stated(plain, scale=scale, words=words)
+        if stated or (pair.confidence is not None and pair.answer):
+            confidence = pair.confidence
+            plain = pair.answer or ""
     answer, rule = _find(plain)
     missing = not_attempted(answer)
     if missing:
@@ -162,7 +162,7 @@ def _without_thinking(text: str) -> str:
     for tag in reversed(tags):
         if tag[1]:
             ends.setdefault(tag[2].lower(), []).append(tag)
-    kept: list[str] = []
+    selection: list[str] = []
     place = 0
     for tag in tags:
         if tag[1] or tag.start() < place:
@@ -171,9 +171,9 @@ def _without_thinking(text: str) -> str:
         while later and later[-1].start() < tag.end():
             later.pop()
         if later:
-            kept.append(text[place : tag.start()])
+            selection.append(text[place : tag.start()])
             place = later[-1].end()
-    return "".join(kept) + text[place:]
+    return "".join(selection) + text[place:]
 
 
 def _find(plain: str) -> tuple[str, str]:
@@ -265,8 +265,8 @@ def extract_letter(text: str, choices: Sequence[str] | None = None) -> str | Non
         described = _option_by_text((front[2] or "").strip(), choices)
         letter = _known_letter(front[1], count)
         return letter if described is None or described == letter else None
-    named = {letter for letter in _LETTER_NAMED.findall(plain) if _known_letter(letter, count)}
-    return named.pop() if len(named) == 1 else None
+    names = {letter for letter in _LETTER_NAMED.findall(plain) if _known_letter(letter, count)}
+    return names.pop() if len(names) == 1 else None
 
 
 def _known_letter(letter: str, count: int) -> str | None:
@@ -276,9 +276,9 @@ def _known_letter(letter: str, count: int) -> str | None:
 def _option_by_text(plain: str, choices: Sequence[str] | None) -> str | None:
     if not choices or not plain:
         return None
-    wanted = _plain_option(plain)
-    hits = [index for index, choice in enumerate(choices) if _plain_option(choice) == wanted]
-    return chr(65 + hits[0]) if len(hits) == 1 and wanted else None
+    target = _plain_option(plain)
+    hits = [index for index, choice in enumerate(choices) if _plain_option(choice) == target]
+    return chr(65 + hits[0]) if len(hits) == 1 and target else None
 
 
 def _plain_option(text: str) -> str:

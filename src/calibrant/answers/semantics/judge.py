@@ -116,14 +116,14 @@ class Docket:
     def ask_all(self, queries: Sequence[Query]) -> list[Reply]:
         """Return one reply per query, asking only what is not known yet."""
         # Sameness is symmetric: one spelling of the query serves both orders.
-        wanted = [
+        targets = [
             query.mirrored if isinstance(query, SameQuery) and query.a > query.b else query
             for query in queries
         ]
-        twice = wanted if self.check_symmetry else ()
+        twice = targets if self.check_symmetry else ()
         mirrored = [query.mirrored for query in twice if isinstance(query, SameQuery)]
-        self._fetch([*wanted, *mirrored])
-        return [self._both_ways(query) for query in wanted]
+        self._fetch([*targets, *mirrored])
+        return [self._both_ways(query) for query in targets]
 
     def _fetch(self, queries: Sequence[Query]) -> None:
         missing = [query for query in dict.fromkeys(queries) if query not in self._known]
@@ -135,8 +135,8 @@ class Docket:
         if not parts:
             return
         self.calls += len(parts)
-        asked = [query for part in parts for query in part]
-        for query, reply in zip(asked, self.judge.answer_all(asked), strict=True):
+        request = [query for part in parts for query in part]
+        for query, reply in zip(request, self.judge.answer_all(request), strict=True):
             self.unreadable += reply is None
             self._known[query] = reply
 
@@ -144,9 +144,9 @@ class Docket:
         reply = self._known.get(query)
         if not isinstance(query, SameQuery):
             return reply
-        other = self._known.get(query.mirrored)
-        if reply is None or other is None or reply == other:
-            return reply if other is None else other
+        peer = self._known.get(query.mirrored)
+        if reply is None or peer is None or reply == peer:
+            return reply if peer is None else peer
         if (query.a, query.b) not in self.asymmetric:
             self.asymmetric.append((query.a, query.b))
         return False
@@ -224,8 +224,8 @@ class SimulatedJudge:
             meanings = [self.meanings[text] for text in query.candidates]
             mine = self.meanings[query.answer]
             truth = meanings.index(mine) if mine in meanings else -1
-            others = [index for index in range(-1, len(meanings)) if index != truth]
-            return int(rng.choice(others)) if wrong else truth
+            peers = [index for index in range(-1, len(meanings)) if index != truth]
+            return int(rng.choice(peers)) if wrong else truth
         if isinstance(query, GroupQuery):
             groups = [self.meanings[text] for text in query.answers]
             if wrong:  # one answer moves into a group of its own
@@ -303,11 +303,11 @@ def mask_instructions(text: str) -> Masked:
     pairs = list(zip(sentences, spoken, strict=True))
     removed = tuple(part for part, bad in pairs if bad and part)
     # Trimmed as extraction trims, so that a removed sentence leaves no trace.
-    left = " ".join(part for part, bad in pairs if part and not bad).strip(" .\"'{}")
-    if _speaks(left):
+    remaining = " ".join(part for part, bad in pairs if part and not bad).strip(" .\"'{}")
+    if _speaks(remaining):
         # An instruction spread over sentences: nothing of the text can be shown.
-        return Masked("", (*removed, left))
-    return Masked(left, removed)
+        return Masked("", (*removed, remaining))
+    return Masked(remaining, removed)
 
 
 def _speaks(sentence: str) -> bool:
@@ -319,8 +319,8 @@ def _speaks(sentence: str) -> bool:
 
 def _without_title(quoted: re.Match[str]) -> str:
     inside = next(part for part in quoted.groups() if part is not None)
-    named = len(inside.split()) <= _TITLE_WORDS and not _MACHINERY.search(inside)
-    return "a title" if named else quoted[0]
+    names = len(inside.split()) <= _TITLE_WORDS and not _MACHINERY.search(inside)
+    return "a title" if names else quoted[0]
 
 
 def check_code(*parts: str) -> str:
@@ -347,5 +347,5 @@ def quote(text: str, *, limit: int = 600) -> str:
     >>> quote('a "b"\nc')
     '"a \\"b\\"\\nc"'
     """
-    shown = text if len(text) <= limit else text[: limit - 1] + "…"
-    return orjson.dumps(shown.encode("utf-8", "replace").decode("utf-8")).decode()
+    label = text if len(text) <= limit else text[: limit - 1] + "…"
+    return orjson.dumps(label.encode("utf-8", "replace").decode("utf-8")).decode()

@@ -106,8 +106,8 @@ def _request(
     model: str, shown: list[str], code: str, form: _Form, *, structured: bool, temperature: bool
 ) -> Request:
     name, example, value, size = form
-    asked = f'Reply in this form: {{"check": "{code}", "{name}": {example}}}'
-    text = "\n".join([*shown, asked])
+    request = f'Reply in this form: {{"check": "{code}", "{name}": {example}}}'
+    text = "\n".join([*shown, request])
     schema: _Schema = {
         "type": "object",
         "properties": {"check": {"const": code}, name: value},
@@ -149,23 +149,25 @@ SAMPLE_QUERIES: tuple[Query, ...] = (
 
 def _without_asking(query: Query) -> Reply:
     """Return the reply that follows from blanked answers alone: same as none, in no group."""
-    shown = _masked(query)
-    if isinstance(shown, SameQuery):
-        return _ASK if shown.a and shown.b else False
-    if isinstance(shown, WhichQuery):
-        return _ASK if shown.answer and any(shown.candidates) else -1
-    if isinstance(shown, GroupQuery):
-        return _ASK if all(shown.answers) else None
-    return _ASK if shown.answer else None
+    display = _masked(query)
+    if isinstance(display, SameQuery):
+        return _ASK if display.a and display.b else False
+    if isinstance(display, WhichQuery):
+        return _ASK if display.answer and any(display.candidates) else -1
+    if isinstance(display, GroupQuery):
+        return _ASK if all(display.answers) else None
+    return _ASK if display.answer else None
 
 
 def _shown_candidates(query: Query) -> tuple[Query, list[int]]:
     """Return the query without blanked candidates, and where the others stood."""
     if not isinstance(query, WhichQuery):
         return query, []
-    kept = [place for place, text in enumerate(query.candidates) if mask_instructions(text).text]
-    shown = tuple(query.candidates[place] for place in kept)
-    return WhichQuery(query.question, query.answer, shown), kept
+    selection = [
+        place for place, text in enumerate(query.candidates) if mask_instructions(text).text
+    ]
+    visible = tuple(query.candidates[place] for place in selection)
+    return WhichQuery(query.question, query.answer, visible), selection
 
 
 def _quoted_lines(query: Query) -> list[str]:
@@ -313,8 +315,8 @@ class LLMJudge:
         An answer of which nothing can be shown is never asked about: it is the same as no other.
         """
         settled = {query: _without_asking(query) for query in queries}
-        shown = {query: _shown_candidates(query) for query in settled if settled[query] is _ASK}
-        parts = batches(list(dict.fromkeys(asked for asked, _ in shown.values())), self.batch)
+        visible = {query: _shown_candidates(query) for query in settled if settled[query] is _ASK}
+        parts = batches(list(dict.fromkeys(asked for asked, _ in visible.values())), self.batch)
         requests = [self._requested(part) for part in parts]
         texts = self.run(self.asker.texts([request for request, _ in requests])) if parts else []
         replied: dict[Query, Reply] = {}
@@ -325,20 +327,22 @@ class LLMJudge:
                 replied[part[0]] = parse_reply(part[0], text, code)
 
         def reply_to(query: Query) -> Reply:
-            if query not in shown:
+            if query not in visible:
                 return settled[query]
-            asked, kept = shown[query]
+            asked, selection = visible[query]
             reply = replied.get(asked)
-            return kept[reply] if kept and isinstance(reply, int) and reply >= 0 else reply
+            return (
+                selection[reply] if selection and isinstance(reply, int) and reply >= 0 else reply
+            )
 
         return [reply_to(query) for query in queries]
 
     def _requested(self, part: Sequence[Query]) -> tuple[Request, str]:
         able = self.asker.client.capabilities
-        given = {"structured": able.json_schema, "temperature": able.temperature}
+        values = {"structured": able.json_schema, "temperature": able.temperature}
         if len(part) > 1:
-            return batch_request(part, self.model, **given)
-        return judge_request(part[0], self.model, **given)
+            return batch_request(part, self.model, **values)
+        return judge_request(part[0], self.model, **values)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work on the judge's own event loop; from inside a running one, beside it.
@@ -367,8 +371,8 @@ def open_judge(
     **limits
         Caps, prices and concurrency, see `calibrant.models.Dispatcher`.
     """
-    with Ledger(ledger) as kept:
-        judge = LLMJudge(DispatcherAsker(Dispatcher(client, kept, **limits)), model, batch)
+    with Ledger(ledger) as selection:
+        judge = LLMJudge(DispatcherAsker(Dispatcher(client, selection, **limits)), model, batch)
         try:
             yield judge
         finally:

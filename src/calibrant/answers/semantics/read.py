@@ -51,8 +51,8 @@ def read_draws(texts: pl.DataFrame, options: Options) -> ReadDraws:
 
 def _read_one(given: _Text, options: Options, notes: Counter[str]) -> _Row:
     text, role, kind, choices = given
-    plain, mended = clean_text(text)
-    for note in mended:
+    plain, corrected = clean_text(text)
+    for note in corrected:
         notes["not UTF-8" if note.startswith("byte") else note] += 1
     if role == "vote":
         vote = parse_vote(plain)

@@ -115,7 +115,7 @@ class Settler:
             if grade.by_words
         ]
         grades = [result.verdicts[place] for result, place, _ in open_ones]
-        read = read_again(judge, grades, [asked for _, _, asked in open_ones])
+        read = read_again(judge, grades, [request for _, _, request in open_ones])
         for (result, place, _), grade in zip(open_ones, read, strict=True):
             result.verdicts[place] = grade
         return len(open_ones)
@@ -185,7 +185,7 @@ class Settler:
     def _by_judge(self, groups: Sequence[Group], settled: list[Settled]) -> None:
         if self.docket is None or self.options.grading not in ("hybrid", "judge"):
             return
-        wanted: list[tuple[Settled, int, GradeQuery]] = []
+        targets: list[tuple[Settled, int, GradeQuery]] = []
         for group, result in zip(groups, settled, strict=True):
             references = tuple(filter(str.strip, flatten_references(group.references)))
             for place in self._open_places(result):
@@ -194,10 +194,10 @@ class Settler:
                 # An answer that is nothing but an instruction is never shown to a judge.
                 if references and masked.text:
                     query = GradeQuery(group.question, references, masked.text)
-                    wanted.append((result, place, query))
-        replies = self.docket.ask_all([query for _, _, query in wanted])
+                    targets.append((result, place, query))
+        replies = self.docket.ask_all([query for _, _, query in targets])
         name = self.docket.judge.name
-        for (result, place, _), reply in zip(wanted, replies, strict=True):
+        for (result, place, _), reply in zip(targets, replies, strict=True):
             if reply == "NOT_ATTEMPTED":
                 result.verdicts[place] = Grade(None, name, "refusal")
             elif isinstance(reply, str):

@@ -119,8 +119,8 @@ def _level(phrase: re.Match[str], plain: str) -> StatedValue:
     if _DENIED.search(plain[: phrase.start()][-24:]):
         return StatedValue(None, "a level that is denied")
     value = CONFIDENCE_WORDS[phrase[1].lower()]
-    others = {CONFIDENCE_WORDS[word.lower()] for word in _WORDS.findall(plain[:_READ])}
-    return StatedValue(value) if others == {value} else StatedValue(None, "several levels")
+    peers = {CONFIDENCE_WORDS[word.lower()] for word in _WORDS.findall(plain[:_READ])}
+    return StatedValue(value) if peers == {value} else StatedValue(None, "several levels")
 
 
 def _scaled(match: re.Match[str], scale: str) -> StatedValue:
@@ -166,17 +166,17 @@ _TO_TEN = re.compile(r"\b(?:0|1)\s?(?:-|–|to|bis|à|a)\s?(?P<most>5|7|10)\b", 
 def after_label(label: re.Match[str], text: str, scale: str, words: bool) -> StatedValue:
     """Read what follows a label; its brackets may say the scale: 'Confidence (1-10): 8'."""
     bracket = label["scale"] or ""
-    rest = text[label.end() : label.end() + _READ]
+    remainder = text[label.end() : label.end() + _READ]
     most = _TO_TEN.search(bracket)
-    if most is not None and (bare := re.match(rf"({_NUMBER})(?!\s?[%/\d])", rest)) is not None:
+    if most is not None and (bare := re.match(rf"({_NUMBER})(?!\s?[%/\d])", remainder)) is not None:
         value = _as_number(bare[1]) / float(most["most"])
         return StatedValue(value) if 0.0 <= value <= 1.0 else StatedValue(None, "out of range")
     if scale == "auto" and _PERCENT_SCALE.search(bracket):
         scale = "percent"
-    stated = read_value(rest, scale, words)
-    if stated.reason != "absent":
-        return stated
-    line = rest.split("\n", maxsplit=1)[0]
+    confidence = read_value(remainder, scale, words)
+    if confidence.reason != "absent":
+        return confidence
+    line = remainder.split("\n", maxsplit=1)[0]
     return read_value(line, scale, words, anywhere=True)
 
 
@@ -297,8 +297,8 @@ def _at_bar(line: str) -> tuple[str, str] | None:
     place = line.rfind("|")
     if place < 0:
         place = line.find("\t", max(0, len(line) - _REST - 1))
-    answer, rest = line[: max(0, place)].rstrip(), line[place + 1 :].lstrip()
-    return (answer, rest) if answer and len(rest) <= _REST else None
+    answer, remainder = line[: max(0, place)].rstrip(), line[place + 1 :].lstrip()
+    return (answer, remainder) if answer and len(remainder) <= _REST else None
 
 
 def _at_dash(line: str) -> tuple[str, str] | None:

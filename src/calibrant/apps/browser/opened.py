@@ -86,8 +86,8 @@ class AppData:
         self._columns: list[str] | None = None
         self._rows_turn, self._turn = threading.Lock(), threading.Lock()
         first, name = Path(self.paths[0]), "corrections.jsonl"
-        beside = first / name if first.is_dir() else first.with_name(f"{first.name}.{name}")
-        self.corrections = Corrections(beside)
+        neighbour = first / name if first.is_dir() else first.with_name(f"{first.name}.{name}")
+        self.corrections = Corrections(neighbour)
 
     @property
     def paths(self) -> list[str]:
@@ -121,9 +121,9 @@ class AppData:
             version = self._version()
             if self._rows is None or self._rows[0] != version:
                 try:
-                    opened = open_rows(self.data, self.table)
-                    threading.Thread(target=opened.prepare, daemon=True).start()
-                    self._rows = version, opened
+                    source = open_rows(self.data, self.table)
+                    threading.Thread(target=source.prepare, daemon=True).start()
+                    self._rows = version, source
                 except CalibrantError as error:
                     self._rows = version, str(error)
             _, rows = self._rows
@@ -141,8 +141,8 @@ class AppData:
 
     def read_as(self, roles: Roles) -> None:
         """Read the table by these columns from now on; what is empty is guessed again."""
-        chosen = {**self.table, **msgspec.structs.asdict(roles)}
-        self.table = {name: value for name, value in chosen.items() if value}
+        choice = {**self.table, **msgspec.structs.asdict(roles)}
+        self.table = {name: value for name, value in choice.items() if value}
         self._rows = None
         self._jobs.clear()
 
@@ -182,8 +182,8 @@ class AppData:
 
     def settings(self, call: Call) -> dict[str, object]:
         """Return how the table is read, as far as the verb takes it, and what the call says."""
-        taken = declared_options(call.verb)
-        read = {name: value for name, value in self.table.items() if name in taken}
+        selection = declared_options(call.verb)
+        read = {name: value for name, value in self.table.items() if name in selection}
         return {**read, **call.settings}
 
     def _work(self, job: Job, call: Call) -> None:

@@ -175,9 +175,11 @@ class AppServer(LocalServer):
         page = await self._shown(tab, state, data)
         if isinstance(page, web.Response):
             return page
-        served = await asyncio.to_thread(traffic_of, data.paths) if tab.name == "watch" else None
-        if served is not None:
-            page += _fragment("traffic", found=served)
+        answers_served = (
+            await asyncio.to_thread(traffic_of, data.paths) if tab.name == "watch" else None
+        )
+        if answers_served is not None:
+            page += _fragment("traffic", found=answers_served)
         return _html(page)
 
     async def _shown(self, tab: Tab, state: State, data: AppData) -> str | web.Response:
@@ -221,14 +223,14 @@ class AppServer(LocalServer):
     async def _grade(self, request: web.Request) -> web.Response:
         data = self._looked_at
         try:
-            sent = msgspec.json.decode(await request.read(), type=_Grade)
+            payload = msgspec.json.decode(await request.read(), type=_Grade)
         except msgspec.DecodeError as error:
             raise InputError(f"no grade can be read: {error}") from None
 
         def keep() -> str:
-            row = data.rows().question(sent.place)
-            data.corrections.add(row, sent.grade, sent.note)
-            return _question(data, sent.place)
+            row = data.rows().question(payload.place)
+            data.corrections.add(row, payload.grade, payload.note)
+            return _question(data, payload.place)
 
         return _html(await asyncio.to_thread(keep))
 
@@ -255,12 +257,12 @@ class AppServer(LocalServer):
 
     async def _open(self, request: web.Request) -> web.Response:
         """Take a dropped file; `left` more come before they are opened together."""
-        asked, dropped = request.query, self._dropped
-        if dropped is None or asked.get("more") != "1":
+        query, dropped = request.query, self._dropped
+        if dropped is None or query.get("more") != "1":
             dropped = Dropped()
         self._dropped = None
-        await dropped.take(request.content, asked.get("name", ""))
-        if asked.get("left", "0") != "0":
+        await dropped.take(request.content, query.get("name", ""))
+        if query.get("left", "0") != "0":
             self._dropped = dropped
             return said(200, "taken")
         before, self.data = self.data, dropped.opened()
@@ -321,14 +323,14 @@ def _document(tab: Tab, state: State, data: AppData, job: Job, call: Call) -> st
     """Return a tab with its command; its lists are those of the document."""
     # Ratings have no confidence: nothing of them is in focus.
     focused = state if tab.name == "judge" else tabs.focused(state, data)
-    shown = tabs.shown_of(tab, focused, job)
+    display = tabs.shown_of(tab, focused, job)
     own = ("overview", "decide", "mend", "judge", "labels")
     name = tab.name if tab.name in own else "document"
     if name == "overview":
-        shown["columns"] = tabs.reading_of(data)
+        display["columns"] = tabs.reading_of(data)
     if name == "labels":
-        shown |= {**_labelling(tab, data), "form": []}
-    return _fragment(f"tab_{name}", **shown) + _fragment("command", **tabs.command_of(call, data))
+        display |= {**_labelling(tab, data), "form": []}
+    return _fragment(f"tab_{name}", **display) + _fragment("command", **tabs.command_of(call, data))
 
 
 def _failed(tab: Tab, error: str, form: list[dict[str, object]], data: AppData) -> str:

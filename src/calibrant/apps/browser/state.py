@@ -46,8 +46,8 @@ class State:
         """Return the options of a verb that were typed, as it takes them."""
         settings: dict[str, Any] = {}
         for name, text in self.options.items():
-            whose, _, option = name.partition(".")
-            if whose == verb and option in parameters and text.strip():
+            owner, _, option = name.partition(".")
+            if owner == verb and option in parameters and text.strip():
                 parameter = parameters[option]
                 if parameter.base is bool:
                     settings[option] = text == "on"
@@ -66,12 +66,12 @@ def read_state(pairs: Iterable[tuple[str, str]]) -> State:
     >>> state.model, state.group, state.query.low, state.query.high
     ('a', ('topic', 'law'), 0.9, 1.0)
     """
-    given: dict[str, list[str]] = {}
+    given_values: dict[str, list[str]] = {}
     for name, value in pairs:
-        given.setdefault(name, []).append(value)
+        given_values.setdefault(name, []).append(value)
 
     def one(name: str) -> str:
-        return given.get(name, [""])[-1]
+        return given_values.get(name, [""])[-1]
 
     column, mark, value = one("group").partition("=")
     low, high, *without = _range(one("span"))
@@ -86,12 +86,12 @@ def read_state(pairs: Iterable[tuple[str, str]]) -> State:
         start=int(one("start")) if one("start").isdecimal() else 0,
     )
     return State(
-        models=tuple(given.get("models", ())),
+        models=tuple(given_values.get("models", ())),
         model=one("model") or None,
         method=one("method") or None,
         group=(column, value) if mark else None,
         query=query,
-        options={name: values[-1][:500] for name, values in given.items() if "." in name},
+        options={name: values[-1][:500] for name, values in given_values.items() if "." in name},
     )
 
 

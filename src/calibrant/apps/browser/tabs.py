@@ -101,14 +101,16 @@ def call_of(tab: Tab, state: State, data: AppData) -> Call:
     elif tab.name == "mend":
         picked = _one(state, data)
     elif tab.name == "judge":
-        picked = {name: found for name, found in likely_columns(data.columns()).items() if found}
+        picked = {
+            name: matches for name, matches in likely_columns(data.columns()).items() if matches
+        }
     return Call(tab.verb, **{**picked, **state.settings(tab.verb, parameters(tab.verb))})
 
 
 def _groups(state: State, data: AppData) -> dict[str, object]:
     rows, state = data.rows(), focused(state, data)
     lacking = {name: rows.index[name].null_count() for name in rows.facets}
-    facets = [name for name, lost in lacking.items() if lost <= _MOST_LACKING * rows.height]
+    facets = [name for name, missing in lacking.items() if missing <= _MOST_LACKING * rows.height]
     if not facets:
         raise InputError(
             "no column puts the rows into groups",
@@ -117,8 +119,8 @@ def _groups(state: State, data: AppData) -> dict[str, object]:
     one = {"models": [state.model]} if len(rows.models) > 1 else {}
     features = facets[:_MOST_FEATURES]
     # Rows without a group are left out and counted, where they are few.
-    left = {"on_invalid": "drop"} if any(lacking[name] for name in features) else {}
-    return {"features": features, **one, **left}
+    remaining = {"on_invalid": "drop"} if any(lacking[name] for name in features) else {}
+    return {"features": features, **one, **remaining}
 
 
 def _decide(state: State, data: AppData) -> dict[str, object]:
@@ -154,21 +156,21 @@ def shown_of(tab: Tab, state: State, job: Job) -> dict[str, object]:
     assert document is not None
     if not job.shown:
         job.shown.update(_of_document(document))
-    shown = {**job.shown, "tab": tab, "form": form_of(tab, state)}
+    display = {**job.shown, "tab": tab, "form": form_of(tab, state)}
     if tab.name == "overview":
         entry = focus_entry(state, document)
-        shown["focus"] = None if entry is None else _focus(entry, document)
+        display["focus"] = None if entry is None else _focus(entry, document)
         if len(document["results"]) == 1:
-            shown["summary"] = None
+            display["summary"] = None
     else:
-        shown.pop("summary")
+        display.pop("summary")
     if tab.name in ("groups", "decide", "mend"):
-        shown |= {"model": state.model, "method": _method_words(str(state.method))}
+        display |= {"model": state.model, "method": _method_words(str(state.method))}
     if tab.name == "decide":
-        shown |= _decision(document)
+        display |= _decision(document)
     if tab.name == "mend":
-        shown["entry"] = document["results"][0]
-    return shown
+        display["entry"] = document["results"][0]
+    return display
 
 
 def _of_document(document: Result) -> dict[str, object]:
@@ -265,8 +267,8 @@ def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
     fields = []
     for name, parameter in parameters(tab.verb).items():
         option = parameter.option
-        asked = option.group == COMPUTE or name in _ALSO_ASKED
-        if not asked or name in _PICKED or option.argument:
+        request = option.group == COMPUTE or name in _ALSO_ASKED
+        if not request or name in _PICKED or option.argument:
             continue
         typed = state.options.get(f"{tab.verb}.{name}", "")
         fields.append(
@@ -294,13 +296,13 @@ def reading_of(data: AppData) -> list[dict[str, object]]:
     if not names:
         return []
     likely = [name for name in names if name_roles(name).stated >= 2]
-    every = [(",".join(likely), f"all {len(likely)}: {', '.join(likely)}")] * (len(likely) > 1)
+    total = [(",".join(likely), f"all {len(likely)}: {', '.join(likely)}")] * (len(likely) > 1)
     offered = {"scale": [("fraction", "0 to 1"), ("percent", "0 to 100")]}
     return [
         {
             "name": role,
             "words": words,
-            "choices": offered.get(role, [*(every if role == "confidence" else ()),
+            "choices": offered.get(role, [*(total if role == "confidence" else ()),
                                           *((name, name) for name in names)]),
             "value": data.table.get(role, ""),
         }

@@ -21,8 +21,10 @@ def traffic_of(paths: list[str]) -> dict[str, object] | None:
     rows = scan_table(paths[0])
     if not set(_SERVED) <= set(rows.collect_schema().names()):
         return None
-    served = rows.select(_SERVED).with_columns(day=pl.col("time").cast(pl.String).str.head(10))
-    days = served.group_by("day").agg(
+    answers_served = rows.select(_SERVED).with_columns(
+        day=pl.col("time").cast(pl.String).str.head(10)
+    )
+    days = answers_served.group_by("day").agg(
         pl.len().alias("questions"),
         pl.col("decision").eq("answer").mean().alias("answered"),
         pl.col("cost").sum(),
@@ -30,13 +32,13 @@ def traffic_of(paths: list[str]) -> dict[str, object] | None:
         pl.col("shift").cast(pl.String).drop_nulls().first(),
     )
     daily = days.sort("day").collect()
-    seconds = served.select(pl.col("seconds").median()).collect().item()
+    seconds = answers_served.select(pl.col("seconds").median()).collect().item()
     count = int(daily["questions"].sum())
-    answered = float((daily["answered"] * daily["questions"]).sum()) / count
+    answers = float((daily["answered"] * daily["questions"]).sum()) / count
     return {
         "tiles": [
             ("questions", f"{count:,}", ""),
-            ("answered alone", percent(answered), ""),
+            ("answered alone", percent(answers), ""),
             ("cost", f"{daily['cost'].sum():,.4g}", ""),
             ("half of them took less, in seconds", f"{seconds:.2g}", ""),
         ],
@@ -82,7 +84,7 @@ def _first_alarms(days: pl.DataFrame) -> dict[str, dict[str, Any]]:
     shifted = days.filter(pl.col("shift").is_not_null())
     ended = days.filter(pl.col("promised") < 1)
     alarms = {"unlike the labels": shifted, "promise ended": ended}
-    return {words: some.row(0, named=True) for words, some in alarms.items() if some.height}
+    return {words: subset.row(0, named=True) for words, subset in alarms.items() if subset.height}
 
 
 def _alarms(days: pl.DataFrame) -> list[str]:

@@ -32,18 +32,18 @@ def resolved(state: State, data: AppData) -> State:
     name, value = state.group or ("", "")
     if name not in (WATCHED, SERVED) or name in rows.facets:
         return state
-    asked = state.settings("monitor", parameters("monitor")) if name == WATCHED else {}
-    time = asked.get("time") if name == WATCHED else "time"
-    every = batch_length(asked.get("every"), time)
-    if len(data.paths) > 1 and (time is None or str(every).isdigit()):
+    request = state.settings("monitor", parameters("monitor")) if name == WATCHED else {}
+    time = request.get("time") if name == WATCHED else "time"
+    total = batch_length(request.get("every"), time)
+    if len(data.paths) > 1 and (time is None or str(total).isdigit()):
         raise InputError(
             "rows of several files are counted file by file, so that a dot cannot list its own",
             hint="name the column of the time in the settings of Watch",
         )
-    column = f"{name} {time} {every}"
-    rows.add_column(column, lambda: _names(rows, name, time, every))
-    chosen = state.model if state.model in rows.models else None
-    return replace(state, group=(column, value), model=chosen)
+    column = f"{name} {time} {total}"
+    rows.add_column(column, lambda: _names(rows, name, time, total))
+    choice = state.model if state.model in rows.models else None
+    return replace(state, group=(column, value), model=choice)
 
 
 def _names(rows: Rows, name: str, time: str | None, every: str | int) -> pl.Series:
@@ -55,8 +55,8 @@ def _names(rows: Rows, name: str, time: str | None, every: str | int) -> pl.Seri
         parts = [indexed]
     else:
         # What states no confidence is in no batch of the watch.
-        stated = indexed.filter(pl.col("confidence").is_not_null())
-        parts = stated.partition_by("model", "method", maintain_order=True)
+        confidence = indexed.filter(pl.col("confidence").is_not_null())
+        parts = confidence.partition_by("model", "method", maintain_order=True)
     marked = [in_batches(part, time, every, "the table") for part in parts]
-    named = pl.concat(part.select("place", "stream_batch") for part in marked)
-    return indexed.join(named, on="place", how="left", maintain_order="left")["stream_batch"]
+    names = pl.concat(part.select("place", "stream_batch") for part in marked)
+    return indexed.join(names, on="place", how="left", maintain_order="left")["stream_batch"]

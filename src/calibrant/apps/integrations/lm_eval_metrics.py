@@ -122,11 +122,11 @@ def aggregate(items: Sequence[Item]) -> float:
     >>> aggregate([("verbalised_brier", 1.0, 0.0), ("verbalised_brier", 0.0, 0.0)])
     0.5
     """
-    _, _, wanted = items[0][0].partition("_")
+    _, _, targets = items[0][0].partition("_")
     pairs = [(item[1], item[2]) for item in items if item[1] is not None and item[2] is not None]
-    if wanted == _LEFT_OUT:
+    if targets == _LEFT_OUT:
         return float(len(items) - len(pairs))
-    metric, _, end = wanted.partition("_")
+    metric, _, end = targets.partition("_")
     return _number(pairs, metric, _ENDS[f"_{end}" if end else ""])
 
 
@@ -157,9 +157,9 @@ def _most_likely(items: Sequence[tuple[Any, Sequence[float]]]) -> list[tuple[flo
     pairs = []
     for gold, values in items:
         logs = np.asarray(values, dtype=float)
-        chosen = int(logs.argmax())
-        share = 1.0 / float(np.exp(logs - logs[chosen]).sum())
-        right = chosen in gold if isinstance(gold, list | tuple) else chosen == gold
+        choice = int(logs.argmax())
+        share = 1.0 / float(np.exp(logs - logs[choice]).sum())
+        right = choice in gold if isinstance(gold, list | tuple) else choice == gold
         pairs.append((share, float(right)))
     return pairs
 

@@ -31,9 +31,9 @@ def check_places(
     Models with an address of the caller's need nothing; neither do those that are asked on this
     very machine without a key.
     """
-    named = {name: _place(recipe["models"][name], keys.get(name))
+    names = {name: _place(recipe["models"][name], keys.get(name))
              for name in models if name not in endpoints}  # fmt: skip
-    foreign = {name: place for name, place in named.items() if place is not None}
+    foreign = {name: place for name, place in names.items() if place is not None}
     if not foreign:
         return
     packed = orjson.dumps(foreign, option=orjson.OPT_SORT_KEYS)
@@ -42,13 +42,13 @@ def check_places(
         _remember(code)
     if confirm == code or code in _remembered():
         return
-    told = "; ".join(
+    notes = "; ".join(
         f"{name} at {' and '.join(map(str, urls))}"
         + (f" with the key in {variable}" if variable else "")
         for name, (_, urls, variable) in foreign.items()
     )
     raise InputError(
-        f"the policy names hosts that nobody has confirmed: {told}",
+        f"the policy names hosts that nobody has confirmed: {notes}",
         source=source,
         hint=Hint(
             "if they are yours, confirm them once with {confirm}; else give {endpoint} and "
@@ -68,7 +68,7 @@ def _place(entry: Mapping[str, Any], given_key: str | None) -> tuple[str, list[s
     url = entry.get("base_url")
     urls = [url] if isinstance(url, str) else list(url or [f"the usual address of {kind}"])
     variable = "" if given_key is not None else str(entry.get("api_key_env") or "")
-    if not variable and all(_is_loopback(one) for one in urls):
+    if not variable and all(_is_loopback(item) for item in urls):
         return None
     return kind, urls, variable
 

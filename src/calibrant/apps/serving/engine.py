@@ -127,24 +127,26 @@ class Engine:
         started, unkept = time.perf_counter(), self.unkept
         self._require_room()
         question = self._question(asked)
-        measured: dict[str, Measured] = {}
+        measurements: dict[str, Measured] = {}
         cost, failure = 0.0, None
         step = self.decide(question, {})
-        while step.action == "ask" and step.model in self.measures and step.model not in measured:
+        while (
+            step.action == "ask" and step.model in self.measures and step.model not in measurements
+        ):
             try:
-                measured[step.model], paid = await self._measured(step.model, asked)
+                measurements[step.model], paid = await self._measured(step.model, asked)
             except UpstreamError as error:
                 self.counts["failures"] += 1
-                if not measured:
+                if not measurements:
                     raise
                 failure = f"{step.model} could not be asked: {error}"
                 break
             cost += paid
-            step = self.decide(question, {name: _row(one) for name, one in measured.items()})
-        reply = self._reply(step, measured, cost, failure)
+            step = self.decide(question, {name: _row(item) for name, item in measurements.items()})
+        reply = self._reply(step, measurements, cost, failure)
         # Of those that are asked at the same time, too, where one of them cannot be kept.
-        kept = self.unkept == unkept
-        reply = self._keep(asked, reply, time.perf_counter() - started, kept=kept)
+        selection = self.unkept == unkept
+        reply = self._keep(asked, reply, time.perf_counter() - started, kept=selection)
         _note_in_span(reply)
         return reply
 
@@ -170,26 +172,28 @@ class Engine:
     def _question(self, asked: Asked) -> Row:
         """Return what a policy may know of a question: callers name its features, nothing else."""
         check_fields(asked.known)
-        named = {f"{CALLER}{name}": value for name, value in asked.known.items()}
-        question: Row = {**asked.known, **named, "text": asked.text}
+        names = {f"{CALLER}{name}": value for name, value in asked.known.items()}
+        question: Row = {**asked.known, **names, "text": asked.text}
         return question if self.describe is None else self.describe(question)
 
     async def score(self, asked: Asked, answer: str) -> Reply:
         """Say how probable it is that an answer at hand is right; it is neither kept nor given."""
         model, measure = next(iter(self.measures.items()))
-        measured = await measure.score(asked, answer)
-        step = self.decide(self._question(asked), {model: _row(measured)})
-        paid = self._price(model, measured)
+        measurements = await measure.score(asked, answer)
+        step = self.decide(self._question(asked), {model: _row(measurements)})
+        paid = self._price(model, measurements)
         self.cost += paid
         # The answer is the caller's own: all of the reason may be told.
-        return replace(self._reply(step, {model: measured}, paid, None), why=measured.why)
+        return replace(self._reply(step, {model: measurements}, paid, None), why=measurements.why)
 
     async def _measured(self, model: str, asked: Asked) -> tuple[Measured, float]:
         """Ask one model; who asks the same at the same time shares the answer and its cost."""
         breaker = self.breakers[model]
-        rest = breaker.closed_for(time.monotonic())
-        if rest > 0:
-            raise UpstreamError(f"{model} has failed and is tried again in {rest:.0f} s", 503, rest)
+        remainder = breaker.closed_for(time.monotonic())
+        if remainder > 0:
+            raise UpstreamError(
+                f"{model} has failed and is tried again in {remainder:.0f} s", 503, remainder
+            )
         measure = self.measures[model]
         key = (model, measure.key(asked))
         flight, first = self._flights.get(key), False
@@ -199,7 +203,7 @@ class Engine:
             task.add_done_callback(lambda _: self._flights.pop(key, None))
         flight.waiting += 1
         try:
-            measured = await asyncio.shield(flight.task)
+            measurements = await asyncio.shield(flight.task)
         except UpstreamError as error:
             # What the caller asked wrongly is no failure of the endpoint.
             if first and (error.status is None or error.status >= 429):
@@ -214,11 +218,11 @@ class Engine:
         finally:
             flight.waiting -= 1
         breaker.answered()
-        self.standing.see(model, measured.answered_by, measured.fingerprint)
+        self.standing.see(model, measurements.answered_by, measurements.fingerprint)
         if not first:
-            return measured, 0.0
-        self.counts["calls"] += measured.new_calls
-        return measured, self._price(model, measured)
+            return measurements, 0.0
+        self.counts["calls"] += measurements.new_calls
+        return measurements, self._price(model, measurements)
 
     def _price(self, model: str, measured: Measured) -> float:
         used = measured.new_tokens if self.per_token else measured.new_calls

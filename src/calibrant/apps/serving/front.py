@@ -149,8 +149,8 @@ class Front:
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         """Answer in the shape of the Responses interface; texts only."""
         body = await _body(request)
-        asked = {**as_chat(body), "stream": body.get("stream")}
-        return await self._served(request, asked, Answer.as_response, Answer.response_events)
+        query = {**as_chat(body), "stream": body.get("stream")}
+        return await self._served(request, query, Answer.as_response, Answer.response_events)
 
     async def _served(
         self,
@@ -188,9 +188,9 @@ class Front:
     async def _answer(self, body: Mapping[str, object]) -> tuple[Reply, Answer | None]:
         """Return what became of a request, and the answer; None where it is deferred by status."""
         started = time.perf_counter()
-        asked = asked_of(body)
+        request = asked_of(body)
         try:
-            reply = await self.engine.ask(asked)
+            reply = await self.engine.ask(request)
             number = self.engine.counts["questions"]
             answer = None
             if reply.decision != "defer":
@@ -198,9 +198,9 @@ class Front:
             elif self.defer.startswith("text:"):
                 answer = Answer(reply, self.defer.removeprefix("text:"), None, number)
             elif self.fallback is not None:
-                other = await self.fallback.measure(asked)
+                peer = await self.fallback.measure(request)
                 by_other = replace(reply, answered_by=self.defer)
-                answer = Answer(by_other, other.answer or "", other.response, number)
+                answer = Answer(by_other, peer.answer or "", peer.response, number)
         except UpstreamError as error:
             self._log(started, "failed", None, str(error))
             raise
@@ -234,11 +234,11 @@ class Front:
 
     async def _ready(self, request: web.Request) -> web.Response:  # noqa: ARG002
         """Answer whether answers can be given, written down, and with the promise."""
-        engine, known = self.engine, self.engine.standing.known
+        engine, knowledge = self.engine, self.engine.standing.known
         states = {
             "disk": "full" if engine.no_room or _is_full(engine.rows) else "ok",
             "watch": "ok" if self.watch is None or self.watch.up else "not verified",
-            "policy": "expired" if known.expired or known.changed or engine.ended else "ok",
+            "policy": "expired" if knowledge.expired or knowledge.changed or engine.ended else "ok",
         }
         ready = all(state == "ok" for state in states.values())
         return _json({"ready": ready, **states}, 200 if ready else 503)
@@ -267,15 +267,15 @@ def _is_full(rows: object) -> bool:
 
 def _busy(why: str, wait_s: int) -> web.Response:
     """Return that a request cannot be taken now, and when to come back."""
-    said = {"message": why, "type": "calibrant", "code": "busy"}
-    return _json({"error": said}, 503, {"Retry-After": str(wait_s)})
+    reply = {"message": why, "type": "calibrant", "code": "busy"}
+    return _json({"error": reply}, 503, {"Retry-After": str(wait_s)})
 
 
 def _headers(reply: Reply) -> dict[str, str]:
-    said = ((name, getattr(reply, name)) for name in _IN_HEADERS)
+    value_given = ((name, getattr(reply, name)) for name in _IN_HEADERS)
     return {
         f"X-Calibrant-{name.replace('_', '-').title()}": _header(value)
-        for name, value in said
+        for name, value in value_given
         if value is not None
     }
 
@@ -288,10 +288,10 @@ def _header(value: object) -> str:
 def _failed(error: UpstreamError) -> web.Response:
     """Return the answer to a request whose model could not be asked."""
     status = error.status if error.status in _HANDED_ON else 502
-    said = {"message": str(error), "type": "upstream", "code": error.status}
+    reply = {"message": str(error), "type": "upstream", "code": error.status}
     wait = error.retry_after
     headers = None if wait is None else {"Retry-After": str(max(1, round(wait)))}
-    return _json({"error": said}, status or 502, headers)
+    return _json({"error": reply}, status or 502, headers)
 
 
 async def _body(request: web.Request) -> dict[str, object]:

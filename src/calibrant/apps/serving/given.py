@@ -32,14 +32,14 @@ def stand_in(model: str, question: PlannedQuestion, answer: str) -> Outcome:
     It goes no further than the table that is scored; the ledger keeps what the model said of it.
     """
     ask = Ask(Request(model, ()), "", tag=Tag(question, PROBES["greedy"]))
-    done = Completion(answer, "stop", Usage(0, 0))
-    return Outcome(ask, (LedgeredDraw(0, done, cached=True),))
+    finished = Completion(answer, "stop", Usage(0, 0))
+    return Outcome(ask, (LedgeredDraw(0, finished, cached=True),))
 
 
 def silent_about(answer: str, own: str, question: str) -> str:
     """Say why the confidence in the model's own answer says nothing of the one at hand, if so."""
-    same = cluster_answers([answer, own], question=question)
-    if own and same[0] == same[1]:
+    equal = cluster_answers([answer, own], question=question)
+    if own and equal[0] == equal[1]:
         return ""
     return f"the model answers {own!r} itself, and this method says nothing of other answers"
 

@@ -108,12 +108,12 @@ class AsInStudy:
             recipe, model, address=address, key_env=key_env,
             folder=Path(self._folder.name), source=source,
         )  # fmt: skip
-        chosen = self.config.models[0]
-        self.client = open_client(chosen, source=source)
+        choice = self.config.models[0]
+        self.client = open_client(choice, source=source)
         self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring.given))
         needs, able = {self._method: self._needs}, self.client.capabilities
         self._wanted = select_probes(needs, self.config, able, kinds=KINDS, model=model).wanted
-        self._asker = Asker.of(self.config, chosen, self._wanted, able)
+        self._asker = Asker.of(self.config, choice, self._wanted, able)
         self._dispatcher = serving_dispatcher(self, self._ledger)
         if self._wanted.logprobs:
             # Answers that the method cannot use are not bought.
@@ -153,30 +153,30 @@ class AsInStudy:
             silent = silent_about(answer, own.answer, question.text)
             if silent:
                 own = Scored(own.answer, None, silent, silent)
-        told = Scored(answer, own.confidence, own.why, own.how_sure)
-        return self._measured(outcomes, told)
+        notes = Scored(answer, own.confidence, own.why, own.how_sure)
+        return self._measured(outcomes, notes)
 
     async def _ask(self, question: PlannedQuestion, given: str | None = None) -> list[Outcome]:
         """Return what the model said to the question, and then about its answer or a given one."""
         salt = secrets.token_hex(8)
-        asked, texts = list[Outcome](), dict[str, list[str]]()
+        request, texts = list[Outcome](), dict[str, list[str]]()
         first = list(self._asker.first_turn([question]))
         if given is not None:
             # The answer at hand stands where the model's own one would.
             own = stand_in(self._asker.model.model, question, given)
-            asked.append(own)
+            request.append(own)
             texts["greedy"] = [given]
             first = [ask for ask in first if probe_of(ask) != "greedy"]
         async for outcome in self._draw(first, salt):
-            asked.append(outcome)
+            request.append(outcome)
             texts[probe_of(outcome.ask)] = [draw.completion.text for draw in outcome.draws]
         greedy, samples = texts.get("greedy", ()), texts.get("samples", ())
         response = greedy[0] if greedy else None
         subject = self._asker.subject(question, response, samples, answer_in)
         if subject is not None:
             turn = self._asker.second_turn([question], {question.question_id: subject})
-            asked += [outcome async for outcome in self._draw(turn, salt)]
-        return asked
+            request += [outcome async for outcome in self._draw(turn, salt)]
+        return request
 
     async def _draw(self, asks: Iterable[Ask], salt: str) -> Any:
         """Yield outcomes; what is drawn at a temperature is drawn anew for every caller."""
@@ -192,16 +192,16 @@ class AsInStudy:
             yield msgspec.structs.replace(ask, purpose=purpose)
 
     def _measured(self, outcomes: list[Outcome], scored: Scored) -> Measured:
-        asked = [outcome for outcome in outcomes if outcome.ask.purpose]
-        draws = [draw for outcome in asked for draw in outcome.draws]
+        request = [outcome for outcome in outcomes if outcome.ask.purpose]
+        draws = [draw for outcome in request for draw in outcome.draws]
         new = [draw for draw in draws if not draw.cached]
         calls = sum(
             -(-sum(not draw.cached for draw in outcome.draws) // self._dispatcher.chunk)
-            for outcome in asked
+            for outcome in request
         )
         answers = [
             draw.completion
-            for outcome in asked
+            for outcome in request
             if Tag.of(outcome.ask).probe.turn == 1
             for draw in outcome.draws
         ]
@@ -213,17 +213,17 @@ class AsInStudy:
             tokens=sum(draw.completion.usage.completion_tokens for draw in draws),
             new_calls=calls,
             new_tokens=sum(draw.completion.usage.completion_tokens for draw in new),
-            cut=cut_off([done.finish_reason for done in answers]),
-            answered_by=next((done.model for done in answers), None),
+            cut=cut_off([finished.finish_reason for finished in answers]),
+            answered_by=next((finished.model for finished in answers), None),
         )
 
     def _scored(self, drawn: list[Drawn]) -> list[Scored]:
         """Score questions that are made alike in one table."""
         rows = DrawRows()
-        for one in drawn:
-            for outcome in one.outcomes:
+        for item in drawn:
+            for outcome in item.outcomes:
                 rows.add(self._model, outcome)
-        questions = [one.question for one in drawn]
+        questions = [item.question for item in drawn]
         names = [question.question_id for question in questions]
         table = pl.DataFrame(
             {
@@ -249,8 +249,10 @@ class AsInStudy:
             return Scored()
         answer, confidence = str(row["answer"] or ""), row["confidence"]
         if agreed is not None and agreed[1] > 1:
-            same = f"{agreed[0]} of {agreed[1]} draws"
-            return Scored(answer, confidence, f"{same} say {row['answer']}", f"{same} say the same")
+            equal = f"{agreed[0]} of {agreed[1]} draws"
+            return Scored(
+                answer, confidence, f"{equal} say {row['answer']}", f"{equal} say the same"
+            )
         sure = "no confidence" if confidence is None else f"{self._method} {confidence:.3g}"
         return Scored(answer, confidence, sure, sure)
 
@@ -295,11 +297,11 @@ class _Together:
     async def _run(self) -> None:
         while self._waiting:
             batch = self._next()
-            drawn = [one for one, _ in batch]
+            draws = [item for item, _ in batch]
             try:
-                results: list[Any] = await asyncio.to_thread(self._score, drawn)
+                results: list[Any] = await asyncio.to_thread(self._score, draws)
             except Exception as error:  # noqa: BLE001 - told to whoever asked that question
-                results = [error] if len(batch) == 1 else await self._one_by_one(drawn)
+                results = [error] if len(batch) == 1 else await self._one_by_one(draws)
             for (_, future), result in zip(batch, results, strict=True):
                 if future.done():
                     continue
@@ -311,9 +313,9 @@ class _Together:
     async def _one_by_one(self, drawn: list[Drawn]) -> list[Any]:
         """Find the question that cannot be scored, so that it fails alone."""
         results: list[Any] = []
-        for one in drawn:
+        for item in drawn:
             try:
-                results += await asyncio.to_thread(self._score, [one])
+                results += await asyncio.to_thread(self._score, [item])
             except Exception as error:  # noqa: BLE001 - as above
                 results.append(error)
         return results
@@ -321,13 +323,13 @@ class _Together:
     def _next(self) -> list[_Waiting]:
         """Take what is scored alike; two questions of one name go into two tables."""
         about, names = self._waiting[0][0].about, set[str]()
-        batch, rest = list[_Waiting](), list[_Waiting]()
+        batch, remainder = list[_Waiting](), list[_Waiting]()
         for entry in self._waiting:
             name = entry[0].question.question_id
             fits = len(batch) < MOST_TOGETHER and name not in names and entry[0].about == about
-            (batch if fits else rest).append(entry)
+            (batch if fits else remainder).append(entry)
             names.add(name)
-        self._waiting = rest
+        self._waiting = remainder
         return batch
 
 

@@ -176,9 +176,9 @@ def graded_answers(answers: list[ServedAnswer], labels: list[Label]) -> Outcomes
         if label.row is not None and label.row in by_row:
             places = by_row[label.row]
         else:
-            said = by_question.get(question, set())
-            ambiguous += text is None and len(said) > 1
-            text = next(iter(said)) if text is None and len(said) == 1 else text
+            reply = by_question.get(question, set())
+            ambiguous += text is None and len(reply) > 1
+            text = next(iter(reply)) if text is None and len(reply) == 1 else text
             places = [] if text is None else by_answer.get((question, text), [])
         strange += not places
         graded.update(dict.fromkeys(places, label.right))

@@ -52,9 +52,9 @@ class Asked:
     @property
     def question_id(self) -> str:
         """The caller's name of the question, or one made from its text."""
-        named = self.known.get("question_id")
+        names = self.known.get("question_id")
         digest = hashlib.blake2b(self.text.encode(), digest_size=8).hexdigest()
-        return digest if named is None else str(named)
+        return digest if names is None else str(names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,32 +178,32 @@ class PassedOn:
         if (problem := outcome.problem) is not None:
             raise UpstreamError(problem.message, problem.status, problem.retry_after)
         draw = outcome.draws[0]
-        done, new = draw.completion, int(not draw.cached)
-        tokens, response = done.usage.completion_tokens, done.response or {}
-        stated = response.get("calibrant")
-        said: Row = stated if isinstance(stated, dict) else {}
-        confidence, why = self._confidence(done, said)
+        completion, new = draw.completion, int(not draw.cached)
+        tokens, response = completion.usage.completion_tokens, completion.response or {}
+        stated_confidence = response.get("calibrant")
+        reply: Row = stated_confidence if isinstance(stated_confidence, dict) else {}
+        confidence, why = self._confidence(completion, reply)
         fingerprint = response.get("system_fingerprint")
         return Measured(
-            answer=done.text,
+            answer=completion.text,
             confidence=confidence,
             why=why,
             how_sure=why,
             tokens=tokens,
             new_calls=new,
             new_tokens=new * tokens,
-            cut=cut_off([done.finish_reason]),
-            answered_by=done.model,
+            cut=cut_off([completion.finish_reason]),
+            answered_by=completion.model,
             fingerprint=None if fingerprint is None else str(fingerprint),
-            response=done.response,
-            extra=said,
+            response=completion.response,
+            extra=reply,
         )
 
     def _confidence(self, done: Completion, said: Row) -> tuple[float | None, str]:
         if self._method == ENDPOINT:
-            stated = said.get("confidence")
-            if isinstance(stated, int | float) and 0 <= stated <= 1:
-                return float(stated), "stated by the endpoint"
+            confidence = said.get("confidence")
+            if isinstance(confidence, int | float) and 0 <= confidence <= 1:
+                return float(confidence), "stated by the endpoint"
             return None, "the endpoint states none"
         if not done.logprobs:
             return None, done.logprobs_refused or "the endpoint gave no log-probs"

@@ -38,12 +38,12 @@ class Meters:
         """Yield the lines of requests and their seconds."""
         yield from typed("requests_total", "counter", self.requests, "status")
         yield "# TYPE calibrant_request_seconds histogram"
-        seen = 0
+        observed = 0
         for end, count in zip((*map(str, ENDS_S), "+Inf"), self._buckets, strict=True):
-            seen += count
-            yield f'calibrant_request_seconds_bucket{{le="{end}"}} {seen}'
+            observed += count
+            yield f'calibrant_request_seconds_bucket{{le="{end}"}} {observed}'
         yield f"calibrant_request_seconds_sum {self.seconds}"
-        yield f"calibrant_request_seconds_count {seen}"
+        yield f"calibrant_request_seconds_count {observed}"
 
 
 def typed(name: str, kind: str, values: Any, label: str | None = None) -> Iterator[str]:
@@ -72,15 +72,15 @@ def engine_lines(engine: Any, now: float) -> Iterator[str]:
         ("unrecorded_total", unrecorded),
     ):
         yield from typed(name, "counter", value)
-    known = standing.known
+    knowledge = standing.known
     for name, on in (
-        ("shifted", known.shift),
-        ("endpoint_changed", known.changed),
-        ("promise_expired", known.expired or engine.ended),
+        ("shifted", knowledge.shift),
+        ("endpoint_changed", knowledge.changed),
+        ("promise_expired", knowledge.expired or engine.ended),
         ("promise_suspended", standing.against or engine.ended),
     ):
         yield from typed(name, "gauge", int(on is not None))
     for name in ("unreadable_rows", "unused_labels"):
         yield from typed(name, "gauge", counts[name])
-    up = {name: int(one.closed_for(now) == 0) for name, one in engine.breakers.items()}
+    up = {name: int(item.closed_for(now) == 0) for name, item in engine.breakers.items()}
     yield from typed("endpoint_up", "gauge", up, "model")

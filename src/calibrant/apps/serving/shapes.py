@@ -146,18 +146,18 @@ def _pieces(text: str) -> Iterator[str]:
 
 def as_chat(body: Mapping[str, object]) -> dict[str, object]:
     """Return a request of the Responses interface as a chat request."""
-    given = body.get("input")
-    if isinstance(given, str):
-        messages: list[dict[str, object]] = [{"role": "user", "content": given}]
-    elif isinstance(given, list) and all(isinstance(item, dict) for item in given):
-        messages = [{"role": i.get("role"), "content": _texts(i.get("content"))} for i in given]
+    value = body.get("input")
+    if isinstance(value, str):
+        messages: list[dict[str, object]] = [{"role": "user", "content": value}]
+    elif isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        messages = [{"role": i.get("role"), "content": _texts(i.get("content"))} for i in value]
     else:
         raise InputError("input is a text or a list of messages")
     if isinstance(instructions := body.get("instructions"), str):
         messages.insert(0, {"role": "system", "content": instructions})
-    kept = {k: body[k] for k in ("temperature", "top_p", "metadata", "calibrant") if k in body}
+    selection = {k: body[k] for k in ("temperature", "top_p", "metadata", "calibrant") if k in body}
     most = body.get("max_output_tokens")
-    return {**kept, **({} if most is None else {"max_tokens": most}), "messages": messages}
+    return {**selection, **({} if most is None else {"max_tokens": most}), "messages": messages}
 
 
 def _texts(content: object) -> object:
@@ -172,10 +172,12 @@ def text_of(body: Mapping[str, object]) -> str:
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise InputError("a request needs a list of messages")
-    asked = [m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user"]
-    if not asked:
+    request = [
+        m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user"
+    ]
+    if not request:
         raise InputError("a question needs a message of the role 'user'")
-    text = _texts(asked[-1])
+    text = _texts(request[-1])
     return text if isinstance(text, str) else ""
 
 
@@ -183,10 +185,10 @@ def asked_of(body: Mapping[str, Any]) -> Asked:
     """Return the question that a request asks, with what the caller says about it."""
     about: dict[str, Cell] = {}
     for name in ("metadata", "calibrant"):
-        stated = body.get(name) or {}
-        if not isinstance(stated, dict):
-            raise InputError(f"{name} is an object, got {type(stated).__name__}")
-        about |= stated
+        confidence = body.get(name) or {}
+        if not isinstance(confidence, dict):
+            raise InputError(f"{name} is an object, got {type(confidence).__name__}")
+        about |= confidence
     if body.get("n") not in (None, 1):
         raise InputError("one answer is judged at a time, so n is 1")
     stripped = ("calibrant", "stream", "stream_options", "model")

@@ -89,32 +89,32 @@ class Standing:
             self._merge(self._read())
 
     def _merge(self, state: _State) -> None:
-        other = state.policies.get(self.policy, Known())
-        known = self.known
-        known.expired = known.expired or other.expired
-        known.changed = known.changed or other.changed
-        known.labels = max(known.labels, other.labels)
-        for name, seen in other.seen.items():
-            mine = known.seen.setdefault(name, msgspec.structs.replace(seen))
-            mine.model = seen.model or mine.model
-            mine.fingerprints = list(dict.fromkeys([*seen.fingerprints, *mine.fingerprints]))
-            mine.answers = max(seen.answers, mine.answers)
-        if self.policy not in state.policies or known != other:
-            state.policies[self.policy] = known
+        peer = state.policies.get(self.policy, Known())
+        knowledge = self.known
+        knowledge.expired = knowledge.expired or peer.expired
+        knowledge.changed = knowledge.changed or peer.changed
+        knowledge.labels = max(knowledge.labels, peer.labels)
+        for name, observed in peer.seen.items():
+            mine = knowledge.seen.setdefault(name, msgspec.structs.replace(observed))
+            mine.model = observed.model or mine.model
+            mine.fingerprints = list(dict.fromkeys([*observed.fingerprints, *mine.fingerprints]))
+            mine.answers = max(observed.answers, mine.answers)
+        if self.policy not in state.policies or knowledge != peer:
+            state.policies[self.policy] = knowledge
             replace_file(self.path, msgspec.json.encode(state) + b"\n")
 
     def see(self, name: str, model: str | None, fingerprint: str | None) -> None:
         """Look who answers under a model's name: another one than before ends the promise."""
-        seen = self.known.seen.setdefault(name, Seen())
-        seen.answers = min(seen.answers + 1, LEARNED + 1)
+        observed = self.known.seen.setdefault(name, Seen())
+        observed.answers = min(observed.answers + 1, LEARNED + 1)
         if model is not None:
-            seen.model = seen.model or model
-            if model != seen.model:
-                self._change(f"{name} is answered by {model}, at first it was {seen.model}")
-        if fingerprint is None or fingerprint in seen.fingerprints:
+            observed.model = observed.model or model
+            if model != observed.model:
+                self._change(f"{name} is answered by {model}, at first it was {observed.model}")
+        if fingerprint is None or fingerprint in observed.fingerprints:
             return
-        if seen.answers <= LEARNED:
-            seen.fingerprints.append(fingerprint)
+        if observed.answers <= LEARNED:
+            observed.fingerprints.append(fingerprint)
         else:
             self._change(f"{name} is answered by another version ({fingerprint})")
 
@@ -130,5 +130,5 @@ class Standing:
     @property
     def against(self) -> str | None:
         """Why nothing is promised at the moment; None where nothing is against it."""
-        known = self.known
-        return known.expired or known.changed or self.not_verified() or known.shift
+        knowledge = self.known
+        return knowledge.expired or knowledge.changed or self.not_verified() or knowledge.shift

@@ -119,26 +119,26 @@ class Watch:
         await asyncio.to_thread(engine.standing.share)
 
     async def _look_at_labels(self) -> None:
-        known = self._engine.standing.known
-        if known.expired is None and self._labels is not None and self._promised is not None:
-            found = await asyncio.to_thread(self._broken, self._labels, self._promised())
-            known.expired = known.expired or found
+        knowledge = self._engine.standing.known
+        if knowledge.expired is None and self._labels is not None and self._promised is not None:
+            result = await asyncio.to_thread(self._broken, self._labels, self._promised())
+            knowledge.expired = knowledge.expired or result
         await asyncio.to_thread(self._engine.standing.share)
 
     def _broken(self, path: Path, watch: PromiseWatch) -> str | None:
         """Return why the promise is broken, as the labels show it."""
-        labels, known = read_labels(path), self._engine.standing.known
+        labels, knowledge = read_labels(path), self._engine.standing.known
         self._given.read_on()
         outcomes = graded_answers(self._given.answers, labels)
         graded = len(outcomes.graded)
-        if 2 * graded < known.labels:
+        if 2 * graded < knowledge.labels:
             # One or two may be taken back; so many are lost.
             raise InputError(
-                f"{graded:,} answers are still labelled, of {known.labels:,}",
+                f"{graded:,} answers are still labelled, of {knowledge.labels:,}",
                 source=str(path),
                 hint="put the labels back: nobody knows whether those that went broke the promise",
             )
-        known.labels = graded
+        knowledge.labels = graded
         self._note(outcomes, len(labels))
         return broken_promise(watch, outcomes.graded)
 
@@ -156,7 +156,7 @@ class Watch:
             )
         if labels and outcomes.strange == labels:
             parts.append(f"none of the {labels:,} labels fits an answer of this policy")
-        said = "; ".join(parts)
-        if said and said != self._noted:
-            sys.stderr.write(f"calibrant serve: {said}\n")
-        self._noted = said
+        sentences = "; ".join(parts)
+        if sentences and sentences != self._noted:
+            sys.stderr.write(f"calibrant serve: {sentences}\n")
+        self._noted = sentences

@@ -84,18 +84,18 @@ def _difference(
     )
     changes, squares, fourth, n = [0.0, 0.0, 0.0], 0.0, 0.0, 0
     for k, sign in zip(ends, (-1.0, 1.0), strict=True):
-        at = np.flatnonzero(first.k == k)
-        here, there = first.take(at), second.take(at)
+        position = np.flatnonzero(first.k == k)
+        here, exists = first.take(position), second.take(position)
         parts = [leaf for leaf in here.leaves() if leaf.name in names]
         if not parts:
             return None
         total = sum(leaf.weight for leaf in parts)
         for leaf in parts:
-            values = (here.confidence[leaf.rows], there.confidence[leaf.rows])
+            values = (here.confidence[leaf.rows], exists.confidence[leaf.rows])
             gap: Floats = values[0] - values[1]
             weight = leaf.weight / total
-            for place, some in enumerate((gap, *values)):
-                changes[place] += sign * weight * float(some.mean())
+            for place, subset in enumerate((gap, *values)):
+                changes[place] += sign * weight * float(subset.mean())
             square = weight**2 * float(gap.var(ddof=1)) / leaf.rows.size
             squares += square
             fourth += square**2 / (leaf.rows.size - 1)

@@ -74,7 +74,7 @@ def evaluate_multi_answer(
             hint="join the questions table (k, domain, subtype) to the scores by question_id",
         )
     ks = sorted(set(frame["k"].to_list()))
-    chosen = [sorted(mix) for mix in mixes] if mixes is not None else mixes_of(ks)
+    choice = [sorted(mix) for mix in mixes] if mixes is not None else mixes_of(ks)
     scores: dict[str, dict[str, ScoreRows]] = {}
     blocks = frame.partition_by("model", "method", maintain_order=True, as_dict=True)
     for (model, method), block in blocks.items():
@@ -85,11 +85,11 @@ def evaluate_multi_answer(
     }
     settings = {name: significance.Setting(draws, items, level, seed, name) for name in scores}
     tests = {
-        name: significance.tests_against(rows, reference, chosen, settings[name])
+        name: significance.tests_against(rows, reference, choice, settings[name])
         for name, rows in whole.items()
     }
     leading = (
-        significance.leading_method(rows, chosen[-1], settings[name])
+        significance.leading_method(rows, choice[-1], settings[name])
         for name, rows in whole.items()
     )
     methods = dict.fromkeys(method for by_method in scores.values() for method in by_method)
@@ -97,7 +97,7 @@ def evaluate_multi_answer(
     return {
         "schema": "calibrant.multi_answer/1",
         "k": ks,
-        "mixes": chosen,
+        "mixes": choice,
         "domains": sorted(set(frame["domain"].to_list())),
         "reference": reference,
         "test": {"draws": draws, "items": items, "two_sided": True},
@@ -111,7 +111,7 @@ def evaluate_multi_answer(
                 "model": model,
                 "method": method,
                 "compared": (model, method) not in incomplete,
-                **_entry(rows, ks, chosen, method in probability, level),
+                **_entry(rows, ks, choice, method in probability, level),
                 "significance": tests[model].get(method, []),
                 **_correlations(rows, coverage, model, ks, level),
             }
@@ -135,12 +135,12 @@ def _entry(
 
     sides = [rows.of_k([k]) for k in ks]
     whole = [means(side, side.leaves()) for side in sides]
-    few, many = sides[0], sides[-1]
+    few, number = sides[0], sides[-1]
     changes = {
-        name: macro.difference(first, whole[-1][name]) if few.n and many.n else None
+        name: macro.difference(first, whole[-1][name]) if few.n and number.n else None
         for name, first in whole[0].items()
     }
-    gap = gap_change(few, many, level=level) if probability and len(ks) > 1 else None
+    gap = gap_change(few, number, level=level) if probability and len(ks) > 1 else None
     return {
         "probability": probability,
         "n": rows.n,
@@ -200,9 +200,9 @@ def _correlations(
     def correlation(some: ScoreRows) -> Estimate | None:
         if by_question is None:
             return None
-        both = [place for place, name in enumerate(some.question.tolist()) if name in by_question]
-        values = [by_question[some.question[place]] for place in both]
-        return macro.spearman(values, some.confidence[both], level=level)
+        pair = [place for place, name in enumerate(some.question.tolist()) if name in by_question]
+        values = [by_question[some.question[place]] for place in pair]
+        return macro.spearman(values, some.confidence[pair], level=level)
 
     return {
         "coverage_correlation": correlation(rows),
@@ -292,14 +292,14 @@ def _side(rows: ScoreRows, parts: Sequence[Leaf]) -> _Side:
     total, n = sum(leaf.weight for leaf in parts), 0
     confidence = accuracy = squares = fourth = 0.0
     for leaf in parts:
-        said, right, weight = (
+        statement, right, weight = (
             rows.confidence[leaf.rows],
             rows.correct[leaf.rows],
             leaf.weight / total,
         )
-        mean = said.mean()
+        mean = statement.mean()
         # The variance of confidence minus grade with one right and one wrong answer more.
-        variance = float(np.var(np.append(said - right, (mean - 1.0, mean)), ddof=1))
+        variance = float(np.var(np.append(statement - right, (mean - 1.0, mean)), ddof=1))
         square = weight**2 * (variance / leaf.rows.size)
         confidence += float(weight * mean)
         accuracy += float(weight * right.mean())

@@ -111,8 +111,8 @@ class ScoreRows:
 
     def shared(self, other: ScoreRows) -> tuple[ScoreRows, ScoreRows]:
         """Return the rows of the questions that both have, in the same order."""
-        _, own, others = np.intersect1d(self.question, other.question, return_indices=True)
-        return self.take(own), other.take(others)
+        _, own, peers = np.intersect1d(self.question, other.question, return_indices=True)
+        return self.take(own), other.take(peers)
 
     def leaves(self) -> list[Leaf]:
         """Domains, and the kinds within Math: the parts of accuracy and confidence."""

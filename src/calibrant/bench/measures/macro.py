@@ -48,9 +48,9 @@ def _part_auroc(confidence: Array, correct: Array) -> MacroPart:
     n = int(correct.size)
     if correct.min() == correct.max():
         return MacroPart(math.nan, math.nan, n)
-    ranked = ranking.Ranked.of(confidence, correct, None)
-    area, influence = ranked.measured("auroc")
-    error = math.sqrt(influence.second_moment(ranked)) / n
+    order = ranking.Ranked.of(confidence, correct, None)
+    area, influence = order.measured("auroc")
+    error = math.sqrt(influence.second_moment(order)) / n
     rarer = min(correct.sum(), n - correct.sum())
     if rarer < _LEAST_RARER and confidence.min() < confidence.max():
         # A handful of answers shows too little of its own spread; no AUROC varies more than
@@ -130,9 +130,9 @@ def _macro(
     level: float,
     interval: Callable[[float, float, int, float], tuple[float, float]],
 ) -> Macro:
-    measured = _with_errors([(leaf, of_rows(leaf.rows)) for leaf in parts])
-    left_out = tuple(leaf.name for leaf, part in measured if math.isnan(part.value))
-    defined = [(leaf, part) for leaf, part in measured if not math.isnan(part.value)]
+    measurements = _with_errors([(leaf, of_rows(leaf.rows)) for leaf in parts])
+    left_out = tuple(leaf.name for leaf, part in measurements if math.isnan(part.value))
+    defined = [(leaf, part) for leaf, part in measurements if not math.isnan(part.value)]
     if not defined:
         return Macro(Estimate(math.nan, math.nan, math.nan, n=0, level=level), left_out)
     n, total = sum(part.n for _, part in defined), sum(leaf.weight for leaf, _ in defined)
@@ -264,8 +264,8 @@ def knowledge_coverage(
     pairs, inverse = np.unique(np.stack([codes, classes]), axis=1, return_inverse=True)
     sums = np.bincount(np.ravel(inverse), weight, pairs.shape[1])
     # Twenty draws of 0.05 make 1.0 only up to rounding, and 0.1 means two of twenty.
-    known = (pairs[1] >= 0) & (sums >= threshold - 1e-12)
-    return names, np.bincount(pairs[0][known], minlength=names.size).astype(np.int64)
+    finite = (pairs[1] >= 0) & (sums >= threshold - 1e-12)
+    return names, np.bincount(pairs[0][finite], minlength=names.size).astype(np.int64)
 
 
 def _mean_ranks(values: Floats) -> Floats:

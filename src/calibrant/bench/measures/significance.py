@@ -102,35 +102,35 @@ class _Draws:
         for leaf in parts:
             # Every part gives at least two questions: with fewer it has no AUROC at all.
             share = max(2, round(self.items * leaf.rows.size / self.n))
-            taken = rng.integers(leaf.rows.size, size=(draws, share))
-            self.times.append(_times_taken(taken, leaf.rows.size))
+            selection = rng.integers(leaf.rows.size, size=(draws, share))
+            self.times.append(_times_taken(selection, leaf.rows.size))
         self._known: dict[tuple[bytes, bytes], tuple[float, list[Floats]]] = {}
 
     def areas(self, score: Array, correct: Array) -> tuple[float, list[Floats]]:
         """Return the AUROC of a method on all questions, and by part those of the draws."""
         key = score.tobytes(), correct.tobytes()
         if key not in self._known:
-            drawn = [
+            draws = [
                 _resampled_areas(score[leaf.rows], correct[leaf.rows], times)
                 for leaf, times in zip(self.parts, self.times, strict=True)
             ]
-            self._known[key] = macro_auroc(score, correct, self.parts).estimate.value, drawn
+            self._known[key] = macro_auroc(score, correct, self.parts).estimate.value, draws
         return self._known[key]
 
     def comparison(
         self, first: tuple[Array, Array], second: tuple[Array, Array], level: float
     ) -> Comparison:
         """Compare two methods on these draws."""
-        (one, ones), (other, others) = self.areas(*first), self.areas(*second)
-        gaps = self._gaps(ones, others)
-        if gaps.size == 0 or math.isnan(one) or math.isnan(other):
+        (one, ones_vector), (peer, peers) = self.areas(*first), self.areas(*second)
+        gaps = self._gaps(ones_vector, peers)
+        if gaps.size == 0 or math.isnan(one) or math.isnan(peer):
             nothing = Estimate(math.nan, math.nan, math.nan, n=self.n, level=level)
             return Comparison(nothing, math.nan, math.nan, int(gaps.size), self.items, math.nan, 1)
         low, high = percentile_interval(gaps, level)
         above = (1 + np.count_nonzero(gaps >= 0)) / (gaps.size + 1)
         below = (1 + np.count_nonzero(gaps <= 0)) / (gaps.size + 1)
         estimate = Estimate(
-            one - other, low, high, n=self.n, level=level, interval="bootstrap-percentile"
+            one - peer, low, high, n=self.n, level=level, interval="bootstrap-percentile"
         )
         p = float(min(1.0, 2 * min(above, below)))
         rows = np.concatenate([leaf.rows for leaf in self.parts])
@@ -150,8 +150,8 @@ class _Draws:
         sums = np.where(defined, weight * areas, 0.0).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             gaps: Floats = (sums[0] - sums[1]) / weight.sum(axis=0)
-        kept: Floats = gaps[defined.any(axis=0)]
-        return kept
+        selection: Floats = gaps[defined.any(axis=0)]
+        return selection
 
 
 def _student_p(difference: float, spread: float, freedom: int, p: float) -> float:
@@ -299,11 +299,11 @@ def tests_against(
     tests: dict[str, list[dict[str, Any]]] = {name: [] for name in rows}
     for ks in mixes if reference in rows else ():
         mix = _Mix(ks, setting)
-        asked = rows[reference].of_k(ks).n
+        request = rows[reference].of_k(ks).n
         for name in filter(reference.__ne__, rows):
             pair = mix.pair(rows[reference], rows[name])
             if pair.n:
-                tests[name].append(_entry(pair, reference, asked))
+                tests[name].append(_entry(pair, reference, request))
     return tests
 
 
@@ -355,13 +355,13 @@ def leading_method(
         for name, scores in pooled.items()
     }
     defined = [name for name, area in areas.items() if not math.isnan(area)]
-    best, *others = sorted(defined, key=lambda name: -areas[name]) or [""]
-    if not others:
+    best, *peers = sorted(defined, key=lambda name: -areas[name]) or [""]
+    if not peers:
         return None
-    drawn = _Mix(mix, setting)
+    draws = _Mix(mix, setting)
     against, p_values = [], []
-    for name in others:
-        pair = drawn.pair(rows[best], rows[name])
+    for name in peers:
+        pair = draws.pair(rows[best], rows[name])
         tests = [pair.test("macro")] if pair.n else []
         tests += [pair.test("own")] if pair.n and pair.outcomes_differ else []
         if not tests or any(math.isnan(test.p_student) for test in tests):

@@ -71,13 +71,13 @@ def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, object
     """
     classes = table.samples.classes
     mass = class_mass(table.samples)
-    known = classes.answered & ~np.isnan(mass)
-    models = table.model.gather(classes.unit[known]).to_numpy()
+    finite = classes.answered & ~np.isnan(mass)
+    models = table.model.gather(classes.unit[finite]).to_numpy()
     edges = np.round(np.linspace(0.0, 1.0, bins + 1), 12)
-    right = classes.correct[known] == 1
+    right = classes.correct[finite] == 1
 
     def counts(rows: NDArray[np.bool_]) -> list[int]:
-        sums = mass[known][rows]
+        sums = mass[finite][rows]
         return [*np.histogram(sums[sums <= 1.0], bins=edges)[0].tolist(), int((sums > 1.0).sum())]
 
     return [
@@ -108,12 +108,12 @@ def development_part(
         raise InputError(f"the development share lies between 0 and 1, got {share}")
     names = np.asarray(question_id).astype(str)
     groups = np.asarray(strata).astype(str)
-    chosen: set[str] = set()
+    choice: set[str] = set()
     for group in sorted(set(groups.tolist())):
         questions = sorted(set(names[groups == group].tolist()))
         order = named_stream(seed, "development", group).permutation(len(questions))
-        chosen.update(questions[index] for index in order[: round(share * len(questions))])
-    return np.array([name in chosen for name in names.tolist()])
+        choice.update(questions[index] for index in order[: round(share * len(questions))])
+    return np.array([name in choice for name in names.tolist()])
 
 
 GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -234,5 +234,7 @@ def tune_scores(
 
 
 def _area(rows: ScoreRows, some: NDArray[np.bool_], level: float) -> Estimate:
-    kept = rows.take(some)
-    return macro_auroc(kept.confidence, kept.correct, kept.domains(), level=level).estimate
+    selection = rows.take(some)
+    return macro_auroc(
+        selection.confidence, selection.correct, selection.domains(), level=level
+    ).estimate

@@ -73,7 +73,7 @@ def build_benchmark(
     _check(domains, ks, per_k, own_names=[name for name in facts or {} if name not in DOMAINS])
     by_domain = {name: _facts_of(name, facts or {}) for name in domains if name != "math"}
     foreign = foreign_entities(by_domain) if split_entities and len(by_domain) > 1 else {}
-    asked: list[Question] = []
+    request: list[Question] = []
     statistics: list[dict[str, Any]] = []
     for name in domains:
         repeated: dict[str, int] = {}
@@ -83,17 +83,17 @@ def build_benchmark(
         else:
             pools, repeated = _pools(by_domain[name], ks, cap, foreign.get(name, frozenset()), seed)
             candidates = {k: len(pool) for k, pool in pools.items()}
-            chosen = {
+            choice = {
                 k: choose(pool, per_k, strata, embed, rng=named_stream(seed, "choose", name, k))
                 for k, pool in pools.items()
             }
-            by_k = _with_siblings(chosen, by_domain[name])
-        asked.extend(question for k in ks for question in by_k[k])
+            by_k = _with_siblings(choice, by_domain[name])
+        request.extend(question for k in ks for question in by_k[k])
         statistics.append(_statistics(name, by_domain.get(name, ()), by_k, candidates, per_k))
         statistics[-1]["names_its_answer"] = repeated.pop(NAMED, 0)
         statistics[-1]["duplicates"] = repeated
     filters = [_filters(facts) for sets in by_domain.values() for facts in sets]
-    return Benchmark(tuple(asked), tuple(statistics), tuple(filters))
+    return Benchmark(tuple(request), tuple(statistics), tuple(filters))
 
 
 def _filters(facts: FactSet) -> dict[str, Any]:
@@ -150,10 +150,10 @@ def _pools(
             builder = window_candidates if facts.wording.bounded else union_candidates
             rng = named_stream(seed, "candidates", facts.domain, facts.relation, k)
             pool.extend(builder(facts, k, share, foreign=foreign, rng=rng))
-        asked = [question for question in pool if named_answer(question) is None]
-        pools[k], repeated = without_duplicates(asked)
+        question_list = [question for question in pool if named_answer(question) is None]
+        pools[k], repeated = without_duplicates(question_list)
         dropped.update(repeated)
-        dropped[NAMED] += len(pool) - len(asked)
+        dropped[NAMED] += len(pool) - len(question_list)
     return pools, dict(dropped)
 
 
@@ -162,7 +162,7 @@ def _with_siblings(
 ) -> dict[int, list[Question]]:
     """Return the chosen questions, now with the answers that are known to be wrong."""
     names = {facts.relation: SiblingNames(facts) for facts in sets}
-    return {k: [names[q.subtype].with_siblings(q) for q in chosen] for k, chosen in by_k.items()}
+    return {k: [names[q.subtype].with_siblings(q) for q in choice] for k, choice in by_k.items()}
 
 
 def _statistics(
@@ -172,7 +172,7 @@ def _statistics(
     candidates: Mapping[int, int],
     per_k: int,
 ) -> dict[str, Any]:
-    questions = [question for chosen in by_k.values() for question in chosen]
+    questions = [question for choice in by_k.values() for question in choice]
     subjects = {
         (question.subtype, subject)
         for question in questions
@@ -196,10 +196,10 @@ def _statistics(
             {
                 "k": k,
                 "candidates": candidates[k],
-                "questions": len(chosen),
-                "short_by": max(0, per_k - len(chosen)),
+                "questions": len(choice),
+                "short_by": max(0, per_k - len(choice)),
             }
-            for k, chosen in by_k.items()
+            for k, choice in by_k.items()
         ],
     }
 

@@ -28,8 +28,8 @@ def window_candidates(
         for bounds in _windows(facts, subject, k, foreign)
     ]
     if len(windows) > cap:
-        chosen = np.sort(rng.choice(len(windows), size=cap, replace=False))
-        windows = [windows[index] for index in chosen]
+        choice = np.sort(rng.choice(len(windows), size=cap, replace=False))
+        windows = [windows[index] for index in choice]
     return [_window_question(facts, subject, bounds) for subject, bounds in windows]
 
 
@@ -88,8 +88,8 @@ def union_candidates(
         for subject, answers in every.items()
         if 0 < len(answers) <= k and answers.isdisjoint(foreign)
     }
-    chosen = list(dict.fromkeys(_subject_sets(usable, k, cap, rng)))[:cap]
-    return [_union_question(facts, subjects) for subjects in chosen]
+    choice = list(dict.fromkeys(_subject_sets(usable, k, cap, rng)))[:cap]
+    return [_union_question(facts, subjects) for subjects in choice]
 
 
 def _subject_sets(
@@ -106,8 +106,8 @@ def _subject_sets(
     sizes = np.array([len(sets[name]) for name in names])
     singles = [(names[index],) for index in rng.permutation(np.flatnonzero(sizes == k))]
     kinds = [singles]
-    for many in range(2, min(_MOST_SUBJECTS, k) + 1):
-        draws = rng.integers(len(names), size=(cap * _TRIES, many))
+    for number in range(2, min(_MOST_SUBJECTS, k) + 1):
+        draws = rng.integers(len(names), size=(cap * _TRIES, number))
         rows = draws[sizes[draws].sum(axis=1) == k][: 4 * cap]
         groups = (tuple(sorted(names[index] for index in row)) for row in rows)
         kinds.append([subjects for subjects in groups if disjoint(subjects)])
@@ -131,9 +131,9 @@ def without_duplicates(questions: Sequence[Question]) -> tuple[list[Question], d
     Near duplicates differ only in case, accents, punctuation or a leading article.
     """
     kinds = [kind for _, kind in repetitions(questions)]
-    kept = [question for question, kind in zip(questions, kinds, strict=True) if not kind]
+    selection = [question for question, kind in zip(questions, kinds, strict=True) if not kind]
     times = {f"{kind} duplicate": kinds.count(kind) for kind in ("exact", "near")}
-    return kept, {reason: count for reason, count in times.items() if count}
+    return selection, {reason: count for reason, count in times.items() if count}
 
 
 def repetitions(questions: Iterable[Question]) -> Iterator[tuple[Question, str]]:
@@ -176,7 +176,7 @@ def choose(
     if len(candidates) <= count:
         return list(candidates)
     if strata == "random":
-        kept = np.sort(rng.choice(len(candidates), size=count, replace=False))
+        selection = np.sort(rng.choice(len(candidates), size=count, replace=False))
     else:
         texts = [question.text for question in candidates]
         if strata == "sentence":
@@ -185,8 +185,8 @@ def choose(
             vectors = embed(texts)
         else:
             vectors = _ngram_vectors(texts)
-        kept = _nearest_to_centres(np.asarray(vectors, dtype=np.float64), count, rng)
-    return [candidates[index] for index in kept]
+        selection = _nearest_to_centres(np.asarray(vectors, dtype=np.float64), count, rng)
+    return [candidates[index] for index in selection]
 
 
 def _ngram_vectors(texts: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -217,5 +217,5 @@ def _nearest_to_centres(
     _, first = np.unique(model.labels_[order], return_index=True)
     nearest = order[first]
     # Fewer clusters than questions (candidates with equal vectors): fill by distance.
-    rest = order[~np.isin(order, nearest)][: count - len(nearest)]
-    return np.sort(np.concatenate([nearest, rest]))
+    remainder = order[~np.isin(order, nearest)][: count - len(nearest)]
+    return np.sort(np.concatenate([nearest, remainder]))

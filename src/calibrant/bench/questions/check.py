@@ -136,22 +136,22 @@ def _check(question: Question, fact_sets: _Facts) -> _Finding:
         return _Finding(question, sets)
     # United subjects that share an answer: k is exact, the rule is broken.
     overlapping = any(a.keys() & b.keys() for a, b in combinations(sets, 2))
-    left = {key: names for answers in sets for key, names in answers.items()}
+    remaining = {key: names for answers in sets for key, names in answers.items()}
     unmatched = [
         {normalised(name) for name in names}
         for names in question.references
-        if left.pop(normalised(names[0]), None) is None
+        if remaining.pop(normalised(names[0]), None) is None
     ]
     wrong = []
     for forms in unmatched:
-        match = next((k for k, n in left.items() if forms & {normalised(x) for x in n}), None)
+        match = next((k for k, n in remaining.items() if forms & {normalised(x) for x in n}), None)
         if match is None:
             wrong.append(" / ".join(sorted(forms)))
         else:
-            del left[match]
-    if not wrong and not left:
+            del remaining[match]
+    if not wrong and not remaining:
         return _Finding(question, "", by_alias=bool(unmatched), overlapping=overlapping)
-    missing = [names[0] for names in left.values()]
+    missing = [names[0] for names in remaining.values()]
     parts = [f"not an answer: {', '.join(wrong)}" if wrong else "",
              f"missing: {', '.join(missing)}" if missing else ""]  # fmt: skip
     problem = _PROBLEMS[5] if wrong and missing else _PROBLEMS[3] if wrong else _PROBLEMS[4]
@@ -198,7 +198,7 @@ def _shared(questions: Iterable[Question]) -> list[dict[str, Any]]:
             entities[question.domain].setdefault(normalised(names[0]), names[0])
     pairs = []
     for a, b in combinations(sorted(entities), 2):
-        both = sorted(entities[a][key] for key in entities[a].keys() & entities[b].keys())
-        if both:
-            pairs.append({"domains": [a, b], "number": len(both), "entities": both[:_LISTED]})
+        overlap = sorted(entities[a][key] for key in entities[a].keys() & entities[b].keys())
+        if overlap:
+            pairs.append({"domains": [a, b], "number": len(overlap), "entities": overlap[:_LISTED]})
     return pairs

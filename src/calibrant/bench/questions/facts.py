@@ -266,10 +266,10 @@ class SiblingNames:
         near
             Subjects of the question.
         """
-        taken = set().union(*(self._forms[key] for key in right))
+        selection = set().union(*(self._forms[key] for key in right))
         close = (fact.key for subject in near for fact in self._facts.facts[subject])
-        every = chain(islice(self._alike(right, taken), _MOST_ALIKE), close, self._ranked)
-        free = (key for key in dict.fromkeys(every) if not self._forms[key] & taken)
+        every = chain(islice(self._alike(right, selection), _MOST_ALIKE), close, self._ranked)
+        free = (key for key in dict.fromkeys(every) if not self._forms[key] & selection)
         return tuple(self._names[key][0] for key in islice(free, MOST_SIBLINGS))
 
     def _alike(self, right: Iterable[str], taken: set[str]) -> Iterator[str]:

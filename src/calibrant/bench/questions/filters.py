@@ -169,15 +169,17 @@ def _sampled(facts: FactSet, cap: int | None, seed: int) -> FactSet:
     if cap is None or facts.wording.bounded:
         return facts
     single = [subject for subject in facts.facts if len(facts.answers(subject)) == 1]
-    left = facts.facts
+    remaining = facts.facts
     dropped = {stage: dict(reasons) for stage, reasons in facts.dropped.items()}
     if len(single) > cap:
         order = named_stream(seed, "single answers", facts.domain).permutation(len(single))
         gone = {single[index] for index in order[cap:]}
-        left = {subject: group for subject, group in facts.facts.items() if subject not in gone}
+        remaining = {
+            subject: group for subject, group in facts.facts.items() if subject not in gone
+        }
         dropped["sample"] = {f"beyond {cap:,} subjects with one answer": len(gone)}
-    stages = {**facts.stages, "sample": len(left)}
-    return replace(facts, facts=left, dropped=dropped, stages=stages)
+    stages = {**facts.stages, "sample": len(remaining)}
+    return replace(facts, facts=remaining, dropped=dropped, stages=stages)
 
 
 def _grouped(triples: Sequence[Triple], dropped: dict[str, Counter[str]]) -> _Groups:
@@ -207,11 +209,11 @@ def _obscurity(domain: str, groups: _Groups, popularity: Popularity) -> _Reason:
         if (views := [triple.views for triple in triples if triple.views is not None])
     }
     counts = {**popularity.views.get(domain, {}), **in_triples}
-    kept = replace(popularity, views={domain: counts}).kept(domain)
+    selection = replace(popularity, views={domain: counts}).kept(domain)
 
     def reason(subject: str, _: Sequence[Triple]) -> str | None:
         name = normalised(subject)
-        if name in kept:
+        if name in selection:
             return None
         if name not in counts:
             return "no page views known"

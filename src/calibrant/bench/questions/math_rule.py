@@ -208,18 +208,18 @@ def math_questions(
 
 def _of_kind(kind: str, k: int, count: int, limit: int, rng: np.random.Generator) -> list[Question]:
     questions: list[Question] = []
-    seen: set[tuple[int, int]] = set()
+    earlier: set[tuple[int, int]] = set()
     misses = 0
     for first in _starts(kind, k, limit, rng):
         if len(questions) == count or misses > _PATIENCE:
             break
         run = _run(kind, first, k)
         interval = _interval(kind, run, limit, rng) if run[-1] <= limit else None
-        if interval is None or interval in seen:
+        if interval is None or interval in earlier:
             misses += 1
             continue
         misses = 0
-        seen.add(interval)
+        earlier.add(interval)
         questions.append(_question(kind, run, *interval))
     return questions
 

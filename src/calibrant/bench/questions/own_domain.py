@@ -125,9 +125,9 @@ def _domain(place: Path) -> _Domain:
 
 def _wording(domain: _Domain) -> Wording:
     window = domain.window
-    wanted = {"subjects", "bounds"} if window else {"subjects"}
-    if set(re.findall(r"\{(\w+)\}", domain.question)) != wanted:
-        fields = " and ".join(f"{{{name}}}" for name in sorted(wanted))
+    targets = {"subjects", "bounds"} if window else {"subjects"}
+    if set(re.findall(r"\{(\w+)\}", domain.question)) != targets:
+        fields = " and ".join(f"{{{name}}}" for name in sorted(targets))
         raise InputError(f"the question needs {fields}, got {domain.question!r}")
     if domain.relation in WORDINGS:
         raise InputError(

@@ -167,8 +167,8 @@ def _state_keys() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _language_keys() -> dict[str, str]:
     names = {normalised(name): code for code, name in language_names().items() if "_" not in code}
-    for code, others in official_languages().also_called.items():
-        names.update({normalised(name): code for name in others})
+    for code, peers in official_languages().also_called.items():
+        names.update({normalised(name): code for name in peers})
     return names
 
 
@@ -177,7 +177,7 @@ def look_at_divisions(question: Question) -> str | None:
     match = _LETTERS.match(question.text)
     if match is None:
         return UNSEEN
-    lists = {(one.country, one.kind): one.names for one in listed_divisions()[1]}
+    lists = {(item.country, item.kind): item.names for item in listed_divisions()[1]}
     names = lists.get((match["country"].removeprefix("the "), match["kind"].lower()))
     if names is None:
         return UNSEEN
@@ -255,20 +255,20 @@ def second_look(
         by rule and never among them.
     """
     findings: list[dict[str, Any]] = []
-    seen: Counter[str] = Counter()
+    observed: Counter[str] = Counter()
     for question in questions:
         problems = [("plausibility", text) for text in implausible(question)]
         facts = (own or {}).get(question.subtype)
         if facts is not None and facts.symmetric:
             problems += [("symmetry", text) for text in one_sided(question, facts)]
         contradiction = _contradiction(question, facts)
-        seen["not_covered" if contradiction == UNSEEN else "looked_at"] += 1
-        seen["only_listed"] += contradiction == UNSEEN and question.domain != "math"
+        observed["not_covered" if contradiction == UNSEEN else "looked_at"] += 1
+        observed["only_listed"] += contradiction == UNSEEN and question.domain != "math"
         if contradiction not in (None, UNSEEN):
             problems.append(("another source", str(contradiction)))
         about = {name: getattr(question, name) for name in ("question_id", "domain", "text")}
         findings += [{**about, "rule": rule, "detail": detail} for rule, detail in problems]
-    counts = {name: seen[name] for name in ("looked_at", "not_covered", "only_listed")}
+    counts = {name: observed[name] for name in ("looked_at", "not_covered", "only_listed")}
     return {**counts, "findings": findings}
 
 
@@ -296,12 +296,12 @@ def one_sided(question: Question, facts: FactSet) -> Iterator[str]:
     for subject in parsed.subjects if parsed is not None else ():
         for fact in facts.facts.get(subject, ()):
             back = facts.facts.get(fact.obj)
-            if back is not None and normalised(subject) not in {other.key for other in back}:
+            if back is not None and normalised(subject) not in {peer.key for peer in back}:
                 yield f"{subject} has {fact.obj}, but {fact.obj} does not have {subject}"
-        for other, theirs in facts.facts.items():
+        for peer, theirs in facts.facts.items():
             missing = any(fact.key == normalised(subject) for fact in theirs)
-            if missing and normalised(other) not in {fact.key for fact in facts.facts[subject]}:
-                yield f"{other} has {subject}, but {subject} does not have {other}"
+            if missing and normalised(peer) not in {fact.key for fact in facts.facts[subject]}:
+                yield f"{peer} has {subject}, but {subject} does not have {peer}"
 
 
 def _contradiction(question: Question, facts: FactSet | None) -> str | None:

@@ -126,9 +126,9 @@ def shipped_language() -> list[FactSet]:
         uncertain |= listed.states.get(code, frozenset())
     cldr = f"{_core().get_cldr_version()} as in babel {importlib.metadata.version('babel')}"
     source = f"{listed.source} ({listed.date}), agreeing with Unicode CLDR {cldr}"
-    other = {code: listed.also_called.get(code, ()) for code in languages}
+    peer = {code: listed.also_called.get(code, ()) for code in languages}
     of_state = [
-        Fact(states[code][0], languages[tongue], aliases=other[tongue])
+        Fact(states[code][0], languages[tongue], aliases=peer[tongue])
         for code, codes in sorted(agreed.items())
         for tongue in sorted(codes)
     ]
@@ -182,8 +182,8 @@ def state_names() -> dict[str, tuple[str, ...]]:
     names = {}
     for code, name in _core().Locale("en").territories.items():
         usual = _USUAL.get(code, name.replace("&", "and").replace("St. ", "Saint "))
-        others = (name, *name_variants(name), *official_languages().state_names.get(code, ()))
-        names[code] = tuple(dict.fromkeys((usual, *others)))
+        peers = (name, *name_variants(name), *official_languages().state_names.get(code, ()))
+        names[code] = tuple(dict.fromkeys((usual, *peers)))
     return names
 
 
@@ -275,22 +275,22 @@ def _pycountry() -> Any:
 
 
 def _key(country: str, kind: str) -> tuple[str, str]:
-    same = {"Türkiye": "Turkey"}
-    return same.get(country, country), kind.lower()
+    equal = {"Türkiye": "Turkey"}
+    return equal.get(country, country), kind.lower()
 
 
 def _agreed(division: Division, iso: tuple[str, ...]) -> list[Fact] | None:
     """Return the facts of a country, or None where a name has no partner in the other list."""
-    left = {names: {normalised(name) for name in names} for names in division.names}
+    remaining = {names: {normalised(name) for name in names} for names in division.names}
     facts = []
     for name in iso:
         forms = {normalised(text) for text in (name, *_plain_spellings(name))}
-        match = next((names for names, keys in left.items() if keys & forms), None)
+        match = next((names for names, keys in remaining.items() if keys & forms), None)
         if match is None:
             return None
-        del left[match]
+        del remaining[match]
         facts.append(_fact(f"{division.kind} of {in_a_sentence(division.country)}", name, match))
-    return facts if not left else None
+    return facts if not remaining else None
 
 
 def _fact(subject: str, name: str, names: tuple[str, ...]) -> Fact:

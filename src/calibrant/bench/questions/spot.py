@@ -26,8 +26,8 @@ def spot_questions(questions: Sequence[Question], number: int, *, seed: int = 0)
     """Return a simple random sample without replacement, in the order of the benchmark."""
     rng = named_stream(seed, "spot check")
     size = min(number, len(questions))
-    chosen = rng.choice(len(questions), size=size, replace=False)
-    return [questions[index] for index in sorted(chosen)]
+    choice = rng.choice(len(questions), size=size, replace=False)
+    return [questions[index] for index in sorted(choice)]
 
 
 def write_spot_check(

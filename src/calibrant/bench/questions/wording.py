@@ -71,8 +71,8 @@ class Wording:
 
     def union_text(self, subjects: Sequence[str]) -> str:
         """Return the question about one to three subjects."""
-        named = [self._named(subject) for subject in subjects]
-        head, last = named[:-1], named[-1]
+        names = [self._named(subject) for subject in subjects]
+        head, last = names[:-1], names[-1]
         return self.frame.format(subjects=", ".join(head) + self.joiner + last if head else last)
 
     def window_text(self, subject: str, bounds: Bounds) -> str:
@@ -90,14 +90,14 @@ class Wording:
         match = re.fullmatch(pattern, text)
         if match is None:
             return None
-        named = match["subjects"]
+        names = match["subjects"]
         bounds = unit.read(match["bounds"]) if unit is not None else None
-        asked = (
-            (_bare(named, self.article, subjects),)
+        request = (
+            (_bare(names, self.article, subjects),)
             if unit is not None
-            else split_subjects(named, self.article, frozenset(subjects), self.joiner)
+            else split_subjects(names, self.article, frozenset(subjects), self.joiner)
         )
-        return Parsed(self.relation, asked, bounds) if asked else None
+        return Parsed(self.relation, request, bounds) if request else None
 
 
 def in_a_sentence(name: str) -> str:
@@ -218,10 +218,10 @@ def read_published(text: str, relation: str, subjects: Collection[str]) -> Parse
         bounds = (float(groups["one"]), float(groups["one"]))
     elif groups.get("low"):
         bounds = (float(groups["low"]), float(groups["high"]))
-    named = groups["subjects"]
+    names = groups["subjects"]
     if relation in ("spoken_in", "flows_through"):
         article = "the " if relation == "flows_through" else ""
-        asked = split_subjects(named, article, frozenset(subjects))
+        request = split_subjects(names, article, frozenset(subjects))
     else:
-        asked = (named,)
-    return Parsed(relation, asked, bounds) if asked else None
+        request = (names,)
+    return Parsed(relation, request, bounds) if request else None

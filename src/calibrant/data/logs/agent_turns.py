@@ -79,10 +79,10 @@ class Runs:
             self._below[place].append(turn.id)
 
     def _above(self, turn: Turn) -> Iterable[str]:
-        seen: set[str] = set()
+        earlier: set[str] = set()
         place = turn.parent
-        while place is not None and place not in seen:
-            seen.add(place)
+        while place is not None and place not in earlier:
+            earlier.add(place)
             yield place
             parent = self.by_id.get(place)
             place = None if parent is None else parent.parent
@@ -135,14 +135,14 @@ def add_run(
 ) -> None:
     """Add the turns of a run, each with the outcome of the whole run."""
     for number, step in enumerate(steps):
-        stated = None if step.stated is None else exchange.number_in(step.stated)
+        confidence = None if step.stated is None else exchange.number_in(step.stated)
         logs = believed_tokens(log, step.tokens or (), None)
         log.step(
             run=run,
             model=model,
             step=number,
             tool=", ".join(step.tools) or None,
-            stated=None if stated is None else log.options.fraction(stated),
+            stated=None if confidence is None else log.options.fraction(confidence),
             perplexity=math.exp(math.fsum(logs) / len(logs)) if logs else None,
             correct=correct,
         )

@@ -123,8 +123,8 @@ def read_exchanges(
         except _OTHER_LAYOUT as error:
             log.problem(place, f"not the layout of {words['row']}: {error!r:.120}")
             continue
-        for one in row_exchanges:
-            _add(log, one, draws, place)
+        for item in row_exchanges:
+            _add(log, item, draws, place)
     if "nothing" in words and not draws:
         first = next(iter(log.problems), None)
         why = "" if first is None else f"; {first.place}: {first.reason}"
@@ -163,24 +163,24 @@ def _add(log: ForeignLog, one: Exchange, draws: Draws, place: str) -> None:
         scores |= {"perplexity": math.exp(total / len(tokens))}
         scores |= {"sequence_probability": math.exp(total)}
     if one.confidence is not None:
-        stated = number_in(one.confidence)
-        if stated is None:
+        stated_confidence = number_in(one.confidence)
+        if stated_confidence is None:
             log.problem(place, f"the confidence is no number: {one.confidence!r:.40}")
         else:
-            scores["stated"] = log.options.fraction(stated)
+            scores["stated"] = log.options.fraction(stated_confidence)
     for method, confidence in scores.items():
         log.score(**row, method=method, confidence=confidence)
 
 
 def _flat(opinions: Raw) -> dict[str, str | None]:
     """Return what was said as text, parts of a score under a name each."""
-    found: dict[str, str | None] = {}
+    matches: dict[str, str | None] = {}
     for name, value in opinions.items():
         if isinstance(value, Mapping):
-            found |= {f"{name}/{part}": inner for part, inner in _flat(value).items()}
+            matches |= {f"{name}/{part}": inner for part, inner in _flat(value).items()}
         elif not isinstance(value, list | tuple):
-            found[str(name)] = None if value is None else str(value)
-    return found
+            matches[str(name)] = None if value is None else str(value)
+    return matches
 
 
 def by_person(name: str, kind: object) -> str:
@@ -202,11 +202,11 @@ def most_likely(logs: Sequence[float]) -> tuple[int, float]:
     >>> most_likely([-1.0, -1.0, -50.0])
     (0, 0.5)
     """
-    chosen = max(range(len(logs)), key=logs.__getitem__)
-    share = 1.0 / math.fsum(math.exp(value - logs[chosen]) for value in logs)
+    choice = max(range(len(logs)), key=logs.__getitem__)
+    share = 1.0 / math.fsum(math.exp(value - logs[choice]) for value in logs)
     if not math.isfinite(share):
         raise ValueError(f"log-likelihoods {logs} have no softmax")
-    return chosen, share
+    return choice, share
 
 
 def number_in(value: Any) -> float | None:
@@ -240,8 +240,8 @@ def grade_among(values: Raw, name: str | None) -> LoggedGrade:
     'no value says right or wrong; name one as grade: helpfulness'
     """
     plain = {_plain(key): key for key in reversed(list(values))}
-    wanted = GRADES if name is None else (name,)
-    grader = next((plain[_plain(key)] for key in wanted if _plain(key) in plain), None)
+    target_names = GRADES if name is None else (name,)
+    grader = next((plain[_plain(key)] for key in target_names if _plain(key) in plain), None)
     if grader is None:
         names = ", ".join(values) or "nothing was graded"
         why = "no value says right or wrong; name one as grade" if values else "no grade"

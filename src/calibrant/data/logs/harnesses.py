@@ -35,18 +35,18 @@ def read_helm(log: ForeignLog) -> None:
     whole = not log.problems
     grades, task = _grades(path / _STATS, log), _task(path, log)
     log.expected, log.expected_unit = len(requests) if whole else None, "requests"
-    seen: set[_Key] = set()
+    earlier: set[_Key] = set()
 
     def exchanges(request: Raw) -> Iterator[Exchange]:
         instance, trial = request["instance"], int(request["train_trial_index"])
         key = _key({**instance, "train_trial_index": trial}, instance["id"])
-        seen.add(key)
+        earlier.add(key)
         yield from _completions(request, key, grades.get(key, _NOT_GRADED), task)
 
     rows = json_text.numbered("request", requests)
     exchange.read_exchanges(log, rows, exchanges)
     for key in grades if not whole else ():
-        if key not in seen:
+        if key not in earlier:
             name, perturbation, trial = key
             place = f"instance {name}{f':{perturbation}' if perturbation else ''}, trial {trial}"
             log.problem(place, f"graded, but not in {_STATE}")
@@ -165,7 +165,7 @@ def read_lighteval(log: ForeignLog) -> None:
         raise InputError("not the columns of LightEval's details")
     log.expected = table.height
     model, task = _model_and_task(path)
-    seen = _Seen()
+    observed = _Seen()
 
     def exchanges(numbered: tuple[int, Raw]) -> Iterator[Exchange]:
         number, values = numbered
@@ -176,10 +176,12 @@ def read_lighteval(log: ForeignLog) -> None:
             answer=None,
             model=model,
             task=task,
-            references=[row.choices[at].strip() for at in row.gold if 0 <= at < len(row.choices)],
+            references=[
+                row.choices[place].strip() for place in row.gold if 0 <= place < len(row.choices)
+            ],
         )
         if row.choices and len(row.logs) >= len(row.choices) > 1:
-            yield _choice(about, row, seen, grade)
+            yield _choice(about, row, observed, grade)
         elif row.texts:
             graded = replace(about, grade=_metric_grade(row, grade))
             yield from (replace(graded, answer=text.strip()) for text in row.texts)
@@ -188,12 +190,13 @@ def read_lighteval(log: ForeignLog) -> None:
 
     rows = enumerate(table.iter_rows(named=True), start=1)
     exchange.read_exchanges(log, ((f"row {row[0]}", row) for row in rows), exchanges)
-    if seen.other_grade:
+    if observed.other_grade:
         log.note(
-            f"{seen.other_grade} of {seen.chosen} questions have another grade in LightEval, whose "
+            f"{observed.other_grade} of {observed.chosen} questions have another grade in "
+            "LightEval, whose "
             "metric may normalise by length: here the most likely option is graded"
         )
-    if seen.chosen and not seen.spread:
+    if observed.chosen and not observed.spread:
         # The same number for every option of every question was never computed by a model.
         log.note(
             "all options have the same log-likelihood, which is a placeholder of the writer; it "
@@ -207,25 +210,25 @@ def _nested(values: Raw) -> _Row:
     doc, reply = values["doc"], values["model_response"]
     return _Row(
         question=str(doc["query"]),
-        choices=[str(one) for one in doc.get("choices") or ()],
+        choices=[str(item) for item in doc.get("choices") or ()],
         gold=_places(doc.get("gold_index")),
-        texts=[str(one) for one in reply.get("text_post_processed") or reply.get("text") or ()],
-        logs=[float(one) for one in reply.get("logprobs") or ()],
+        texts=[str(item) for item in reply.get("text_post_processed") or reply.get("text") or ()],
+        logs=[float(item) for item in reply.get("logprobs") or ()],
         metrics=values["metric"] or {},
         name=str(doc["id"]) if doc.get("id") not in (None, "") else None,
     )
 
 
 def _flat(values: Raw) -> _Row:
-    choices = [str(one) for one in _listed(values.get("choices"))]
+    choices = [str(item) for item in _listed(values.get("choices"))]
     predictions = _listed(values["predictions"])
-    likely = [_loglikelihood(one) for one in predictions] if len(choices) > 1 else []
+    likely = [_loglikelihood(item) for item in predictions] if len(choices) > 1 else []
     return _Row(
         question=str(values.get("example") or values["full_prompt"]),
         choices=choices,
         gold=_places(_listed(values.get("gold_index"))),
-        texts=[] if likely and None not in likely else [str(one) for one in predictions],
-        logs=[one for one in likely if one is not None] if None not in likely else [],
+        texts=[] if likely and None not in likely else [str(item) for item in predictions],
+        logs=[item for item in likely if item is not None] if None not in likely else [],
         metrics=values["metrics"] or {},
     )
 
@@ -249,7 +252,7 @@ def _loglikelihood(value: Any) -> float | None:
 
 
 def _places(value: Any) -> list[int]:
-    return [int(one) for one in (value if isinstance(value, list | tuple) else [value])]
+    return [int(item) for item in (value if isinstance(value, list | tuple) else [value])]
 
 
 def _model_and_task(path: Path) -> tuple[str, str]:
@@ -259,23 +262,23 @@ def _model_and_task(path: Path) -> tuple[str, str]:
     parts = path.parts
     if "details" in parts[:-2]:
         place = len(parts) - 1 - parts[::-1].index("details")
-        named = "/".join(parts[place + 1 : -2])
-        return named or "model", task
+        names = "/".join(parts[place + 1 : -2])
+        return names or "model", task
     return "model", task
 
 
 def _choice(about: Exchange, row: _Row, seen: _Seen, grade: str | None) -> Exchange:
     # Twice as many: those behind are the options without the question.
     logs = row.logs[: len(row.choices)]
-    chosen, share = exchange.most_likely(logs)
-    correct = float(chosen in row.gold)
+    choice, share = exchange.most_likely(logs)
+    correct = float(choice in row.gold)
     theirs = exchange.grade_value(row.metrics.get(grade or "acc"))
     seen.chosen += 1
     seen.spread |= max(logs) != min(logs)
     seen.other_grade += theirs is not None and theirs != correct
     return replace(
         about,
-        answer=row.choices[chosen].strip(),
+        answer=row.choices[choice].strip(),
         grade=LoggedGrade(correct, None, "gold_index"),
         choices=[option.strip() for option in row.choices],
         scores={"option_softmax": share},
@@ -286,5 +289,5 @@ def _metric_grade(row: _Row, name: str | None) -> LoggedGrade:
     if len(row.texts) > 1:
         # pass@k, maj@n and avg@n are about all samples of a question, not about one of them.
         return LoggedGrade(None, FILTERED_ONLY)
-    names = [one for one in _METRICS if one in row.metrics]
+    names = [item for item in _METRICS if item in row.metrics]
     return exchange.first_grade(row.metrics, [name] if name else names or row.metrics)

@@ -74,22 +74,22 @@ def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> Non
         json_text.finite_number(config.get("temperature")),
         log.options.grade,
     )
-    seen: set[tuple[str, int]] = set()
+    earlier: set[tuple[str, int]] = set()
 
     def exchanges(sample: exchange.Raw) -> Iterator[exchange.Exchange]:
         if run.scorer is None:
             run.scorer = graded_scorer(sample, log)
         yield _sample(sample, run, log.options)
-        seen.add((str(sample["id"]), int(sample["epoch"])))
+        earlier.add((str(sample["id"]), int(sample["epoch"])))
 
     rows = ((_place(exchange.mapping_in(sample)), sample) for sample in samples)
     exchange.read_exchanges(log, rows, exchanges)
-    if not seen and not log.problems:
+    if not earlier and not log.problems:
         raise InputError("the log holds no samples", hint="was it made with --no-log-samples?")
-    if not seen:
+    if not earlier:
         first = log.problems[0]
         raise InputError(f"no sample can be read; {first.place}: {first.reason}")
-    _note_missing(log, head, spec, seen)
+    _note_missing(log, head, spec, earlier)
 
 
 @dataclass(slots=True)
@@ -123,11 +123,11 @@ def _note_missing(log: ForeignLog, head: exchange.Raw, spec: exchange.Raw, seen:
     log.expected, log.expected_unit = len(ids) * epochs, "draws"
     if log.expected == len(seen):
         return
-    named = {problem.place for problem in log.problems}
+    names = {problem.place for problem in log.problems}
     for question in ids:
         for epoch in range(1, epochs + 1):
             place = _place({"id": question, "epoch": epoch})
-            if (str(question), epoch) not in seen and place not in named:
+            if (str(question), epoch) not in seen and place not in names:
                 log.problem(place, "not in the log")
 
 

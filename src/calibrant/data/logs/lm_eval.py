@@ -35,7 +35,7 @@ class _Run:
 
 def read_lm_eval(log: ForeignLog) -> None:
     """Read a samples file; model and expected size come from the results file beside it."""
-    path, wanted = log.path, log.options.filter
+    path, target = log.path, log.options.filter
     run = _run(path, log)
     log.expected = run.expected
     documents: dict[str, dict[str, Raw]] = {}
@@ -52,17 +52,17 @@ def read_lm_eval(log: ForeignLog) -> None:
 
     def exchanges(document: tuple[str, Mapping[str, Raw]]) -> Iterable[Exchange]:
         question, by_filter = document
-        rows = [row for name, row in by_filter.items() if wanted in (None, name)]
+        rows = [row for name, row in by_filter.items() if target in (None, name)]
         if not rows:
-            raise NoAnswerError(f"no row of the filter {wanted!r}")
+            raise NoAnswerError(f"no row of the filter {target!r}")
         return _document(log, question, rows, run)
 
     exchange.read_exchanges(
         log, ((f"doc_id {item[0]}", item) for item in documents.items()), exchanges
     )
     if run.expected is not None and len(documents) < run.expected:
-        lost = f"{run.expected - len(documents)} of the {run.expected} questions of the run"
-        log.problem(path.name, f"{lost} are not in the file")
+        missing = f"{run.expected - len(documents)} of the {run.expected} questions of the run"
+        log.problem(path.name, f"{missing} are not in the file")
 
 
 def _filter(row: Raw) -> str:
@@ -72,16 +72,16 @@ def _filter(row: Raw) -> str:
 def _check_filters(log: ForeignLog, documents: Mapping[str, Mapping[str, Raw]]) -> None:
     """List the filters that do not have a row for every question: their grades are lost."""
     filters = list(dict.fromkeys(name for rows in documents.values() for name in rows))
-    wanted = log.options.filter
-    if wanted not in (None, *filters):
+    target = log.options.filter
+    if target not in (None, *filters):
         hint = f"the file has: {', '.join(filters)}"
-        raise InputError(f"there is no filter {wanted!r}", hint=hint)
+        raise InputError(f"there is no filter {target!r}", hint=hint)
     for name in filters:
         without = [question for question, rows in documents.items() if name not in rows]
         if without:
-            shown = ", ".join([*without[:5], *([".."] if len(without) > 5 else [])])
+            text = ", ".join([*without[:5], *([".."] if len(without) > 5 else [])])
             of_all = f"no row for {len(without)} of the {len(documents)} questions"
-            log.problem(f"filter {name}", f"{of_all}: doc_id {shown}")
+            log.problem(f"filter {name}", f"{of_all}: doc_id {text}")
 
 
 def _run(path: Path, log: ForeignLog) -> _Run:
@@ -89,18 +89,18 @@ def _run(path: Path, log: ForeignLog) -> _Run:
     run = _Run(match["task"] if match else path.stem.removeprefix("samples_"))
     if match is None:
         return run
-    beside = path.with_name(f"results_{match['time']}.json")
+    neighbour = path.with_name(f"results_{match['time']}.json")
     # The harness names the folder after the model.
     folder = path.resolve().parent.name
     try:
-        results = json_text.load_json(beside.read_bytes())
+        results = json_text.load_json(neighbour.read_bytes())
         if not isinstance(results, dict):
             raise ValueError("not an object")
     except (OSError, ValueError) as error:
         results = {}
-        if beside.is_file():
+        if neighbour.is_file():
             log.note(
-                f"{beside.name} cannot be read ({error!s:.60}): the model's name is that of the "
+                f"{neighbour.name} cannot be read ({error!s:.60}): the model's name is that of the "
                 "folder, and how many questions the run had is not known"
             )
     config = results.get("config") or {}
@@ -115,11 +115,11 @@ def _document(log: ForeignLog, question: str, rows: Sequence[Raw], run: _Run) ->
     pairs = _is_pair(first)
     if pairs and len(first["resps"]) == 1:
         raise NoAnswerError("the log-likelihood of one continuation is no confidence in an answer")
-    asked = _asked(first)
-    choices = [option.strip() for _, option in asked] if pairs else []
+    request = _asked(first)
+    choices = [option.strip() for _, option in request] if pairs else []
     about = Exchange(
         question_id=question,
-        question=_question_text(first, asked),
+        question=_question_text(first, request),
         answer=None,
         model=run.model,
         task=run.task,
@@ -133,11 +133,11 @@ def _document(log: ForeignLog, question: str, rows: Sequence[Raw], run: _Run) ->
 
 def _asked(row: Raw) -> list[tuple[str, str]]:
     """Return prompts, each with the continuation that was scored or the settings as text."""
-    given = row.get("arguments") or {}
+    setting = row.get("arguments") or {}
     pairs: list[tuple[str, str]] = []
-    for value in given.values() if isinstance(given, Mapping) else given:
-        named = isinstance(value, Mapping)
-        first, second = (value.get(f"arg_{n}") if named else value[n] for n in (0, 1))
+    for value in setting.values() if isinstance(setting, Mapping) else setting:
+        names = isinstance(value, Mapping)
+        first, second = (value.get(f"arg_{n}") if names else value[n] for n in (0, 1))
         pairs.append((str(first), str(second)))
     return pairs
 
@@ -176,12 +176,12 @@ def _choice(about: Exchange, row: Raw, options: json_text.ReadOptions) -> Exchan
     # Mutual-information accuracy asks every option a second time, without the question.
     if len(set(about.choices)) * 2 == len(logs):
         logs = logs[: len(logs) // 2]
-    chosen, share = exchange.most_likely(logs)
+    choice, share = exchange.most_likely(logs)
     return replace(
         about,
-        answer=about.choices[chosen],
+        answer=about.choices[choice],
         draw=0,
-        grade=_choice_grade(row, chosen, options),
+        grade=_choice_grade(row, choice, options),
         scores={"option_softmax": share},
     )
 

@@ -90,8 +90,8 @@ def placeholder_logprobs(draws: pl.DataFrame) -> list[tuple[str, float]]:
 def _constant(values: pl.DataFrame, *keys: str) -> list[Any]:
     """Return keys and value where the last column holds one and the same number throughout."""
     last = pl.col(values.columns[-1])
-    same = (last.min() == last.max()) & (pl.len() >= _LEAST_TOKENS)
-    groups = values.group_by(keys, maintain_order=True).agg(last.first(), same=same)
+    is_same = (last.min() == last.max()) & (pl.len() >= _LEAST_TOKENS)
+    groups = values.group_by(keys, maintain_order=True).agg(last.first(), same=is_same)
     return groups.filter("same").drop("same").rows()
 
 
@@ -100,9 +100,9 @@ def without_placeholders(
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """Return draws and scores without made-up probabilities, and a note per model."""
     notes = []
-    stated = scores.filter(pl.col("method").is_in(_STATED))
-    stated = stated.select("model", "method", "confidence")
-    for model, method, value in _constant(stated, "model", "method"):
+    confidence = scores.filter(pl.col("method").is_in(_STATED))
+    confidence = confidence.select("model", "method", "confidence")
+    for model, method, value in _constant(confidence, "model", "method"):
         if value == 0.0:
             scores = scores.filter((pl.col("model") != model) | (pl.col("method") != method))
             notes.append(_MADE_UP.format(model, "confidence is 0"))
@@ -112,8 +112,8 @@ def without_placeholders(
                 "in where there was none"
             )
     for model, value in placeholder_logprobs(draws):
-        ours, kept = pl.col("model") == model, pl.col("token_logprobs")
-        draws = draws.with_columns(token_logprobs=pl.when(~ours).then(kept))
+        ours, rows = pl.col("model") == model, pl.col("token_logprobs")
+        draws = draws.with_columns(token_logprobs=pl.when(~ours).then(rows))
         scores = scores.filter(~(ours & pl.col("method").is_in(_FROM_TOKENS)))
         notes.append(_MADE_UP.format(model, f"token has the log-probability {value:g}"))
     return draws, scores, notes
@@ -140,10 +140,10 @@ def stated_percent(reply: str) -> float | None:
     >>> stated_percent("Confidence: 1,238,222") is None
     True
     """
-    stated = _IN_WORDS.findall(reply)
-    if not stated:
+    confidence = _IN_WORDS.findall(reply)
+    if not confidence:
         return None
-    number, unit = stated[-1]
+    number, unit = confidence[-1]
     value = float(number)
     if unit or value > 1.0:
         value /= 100.0
@@ -287,14 +287,14 @@ class ForeignLog:
         for text in notes:
             self.note(text)
         steps = self._table("steps")
-        said = [name for name in ("stated", "perplexity") if steps[name].count()]
+        reply = [name for name in ("stated", "perplexity") if steps[name].count()]
         # Each way to be sure is a method, with all steps of every run.
-        rest = [name for name in steps.columns if name not in ("stated", "perplexity")]
-        ways = [
-            steps.select(*rest, pl.lit(way).alias("method"), pl.col(way).alias("confidence"))
-            for way in said
+        remainder = [name for name in steps.columns if name not in ("stated", "perplexity")]
+        modes = [
+            steps.select(*remainder, pl.lit(mode).alias("method"), pl.col(mode).alias("confidence"))
+            for mode in reply
         ]
-        self.steps = pl.concat(ways) if ways else steps.select(rest)
+        self.steps = pl.concat(modes) if modes else steps.select(remainder)
         self._known.clear()
 
     def _add(self, table: str, row: dict[str, object]) -> None:

@@ -67,23 +67,23 @@ def read_openai_evals(log: ForeignLog) -> None:
 
 
 def _sample(sample: _Sample, run: exchange.Raw, grade: str | None) -> exchange.Exchange:
-    asked, graded = sample.asked, sample.graded
+    request, graded = sample.asked, sample.graded
     if sample.errors:
         raise exchange.NoAnswerError(f"it failed: {sample.errors[0]!r:.120}")
     models = run.get("completion_fns") or ["model"]
     expected = graded.get("expected")
     right = expected if isinstance(expected, list) else [expected]
-    said = graded.get("sampled", asked.get("sampled"))
+    reply = graded.get("sampled", request.get("sampled"))
     return exchange.Exchange(
         question_id=sample.name,
-        question=exchange.plain_text(asked.get("prompt") or graded.get("prompt") or ""),
-        answer=exchange.plain_text(said[0] if isinstance(said, list) and said else said),
+        question=exchange.plain_text(request.get("prompt") or graded.get("prompt") or ""),
+        answer=exchange.plain_text(reply[0] if isinstance(reply, list) and reply else reply),
         model=str(models[0]),
         grade=_sample_grade(graded, grade),
-        confidence=graded.get(exchange.CONFIDENCE, asked.get(exchange.CONFIDENCE)),
-        tokens=exchange.response_logprobs(asked),
+        confidence=graded.get(exchange.CONFIDENCE, request.get(exchange.CONFIDENCE)),
+        tokens=exchange.response_logprobs(request),
         task=json_text.as_text(run.get("eval_name")),
-        references=[str(one) for one in right if one is not None],
+        references=[str(item) for item in right if item is not None],
     )
 
 
@@ -108,18 +108,25 @@ def read_openai_graders(log: ForeignLog) -> None:
     def exchanges(item: exchange.Raw) -> list[exchange.Exchange]:
         sample = item.get("sample") or {}
         exchange.refuse_failed(sample, "sample")
-        said, asked = sample.get("output") or (), sample.get("input") or ()
-        if not said:
+        reply, request = sample.get("output") or (), sample.get("input") or ()
+        if not reply:
             raise exchange.NoAnswerError("the item has no answer of a model")
-        results = [one for one in item["results"] if isinstance(one, Mapping) and "name" in one]
-        grades = {str(one["name"]): one.get("score", one.get("passed")) for one in results}
+        results = [
+            each_item
+            for each_item in item["results"]
+            if isinstance(each_item, Mapping) and "name" in each_item
+        ]
+        grades = {
+            str(each_item["name"]): each_item.get("score", each_item.get("passed"))
+            for each_item in results
+        }
         grade = exchange.grade_among(grades, log.options.grade)
         fields = exchange.mapping_in(item.get("datasource_item"))
         return [
             exchange.Exchange(
                 question_id=str(item.get("datasource_item_id")),
-                question=exchange.plain_text(asked[-1]) if asked else "",
-                answer=exchange.plain_text(said[-1]),
+                question=exchange.plain_text(request[-1]) if request else "",
+                answer=exchange.plain_text(reply[-1]),
                 model=str(sample.get("model") or "model"),
                 grade=grade._replace(opinions={**fields, **grades}),
             )
@@ -166,21 +173,21 @@ def _examples(path: Path, log: ForeignLog) -> tuple[str | None, Sequence[Any], S
 def _example(task: str | None, page: Any, talk: Any) -> exchange.Exchange:
     if not isinstance(page, str):
         raise TypeError("an example is a page")
-    asked, _, rest = page.partition(_SAMPLED)
-    sampled, _, results = rest.partition(_RESULTS)
+    request, _, tail = page.partition(_SAMPLED)
+    sampled, _, results = tail.partition(_RESULTS)
     if "Score:" not in results:
         raise exchange.NoAnswerError("it is cut off before its score")
-    prompts, replies = _messages(asked), _messages(sampled)
+    prompts, replies = _messages(request), _messages(sampled)
     fields = {name: unescape(value.strip()) for name, value in _RESULT.findall(results)}
     reply = replies[-1] if replies else str(talk[-1]["content"]) if talk else ""
     correct, right = exchange.grade_value(fields.get("Score")), fields.get("Correct Answer")
-    taken, stated = fields.get("Extracted Answer"), stated_percent(reply)
+    selection, confidence = fields.get("Extracted Answer"), stated_percent(reply)
     reason = None if correct is not None else f"the score is {fields.get('Score')!r:.40}"
     return exchange.Exchange(
         question=prompts[-1] if prompts else "",
-        answer=reply if taken in (None, "None", "") else taken,
+        answer=reply if selection in (None, "None", "") else selection,
         grade=exchange.LoggedGrade(correct, reason, "score"),
-        scores={} if stated is None else {"stated": stated},
+        scores={} if confidence is None else {"stated": confidence},
         task=task,
         references=[right] if right and right != "None" else (),
     )

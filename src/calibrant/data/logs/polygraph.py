@@ -73,7 +73,7 @@ def read_lm_polygraph(log: ForeignLog) -> None:
             task=KIND,
             draw=0,
             grade=LoggedGrade(grade, reason, grader),
-            references=[str(one) for one in right],
+            references=[str(item) for item in right],
             scores=confidences,
         )
 
@@ -112,23 +112,25 @@ def _grades(
         for (level, name), values in metrics.items()
         if level == _LEVEL and len(values) == count
     }
-    named = log.options.grade
-    if named is not None and named not in grades:
+    by_name = log.options.grade
+    if by_name is not None and by_name not in grades:
         names = ", ".join(grades) or "none"
-        raise InputError(f"there is no generation metric {named!r}", hint=f"the file has: {names}")
-    stated = {name: set(values) - {None} for name, values in grades.items()}
-    binary = [name for name, values in stated.items() if values and values <= _BINARY]
-    chosen = named or next(iter(binary), None)
-    others = [name for name in grades if name != chosen]
-    if chosen is None:
+        raise InputError(
+            f"there is no generation metric {by_name!r}", hint=f"the file has: {names}"
+        )
+    confidence = {name: set(values) - {None} for name, values in grades.items()}
+    binary = [name for name, values in confidence.items() if values and values <= _BINARY]
+    choice = by_name or next(iter(binary), None)
+    peers = [name for name in grades if name != choice]
+    if choice is None:
         log.note(
             "no generation metric of the file says right or wrong "
             f"(choose one by grade: {', '.join(grades) or 'none'})"
         )
         return [None] * count, None
-    if others:
-        log.note(f"graded by {chosen!r}; the file also has {', '.join(others)} (choose by grade)")
-    return grades[chosen], chosen
+    if peers:
+        log.note(f"graded by {choice!r}; the file also has {', '.join(peers)} (choose by grade)")
+    return grades[choice], choice
 
 
 def _scores(log: ForeignLog, estimations: Mapping[Any, Any], count: int) -> list[dict[str, float]]:
@@ -219,11 +221,11 @@ def _check_size(data: Any) -> None:
     most = limit("plain_items")
     waiting: list[tuple[Any, bool]] = [(data, False)]
     while waiting:
-        item, done = waiting.pop()
+        item, finished = waiting.pop()
         if not isinstance(item, list | tuple | dict) or id(item) in sizes:
             continue
         parts = [*item.keys(), *item.values()] if isinstance(item, dict) else item
-        if done:
+        if finished:
             size = 1 + sum(sizes.get(id(part), 1) for part in parts)
             if size > most:
                 hint = limit_hint("plain_items")

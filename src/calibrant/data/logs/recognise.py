@@ -98,8 +98,8 @@ def _reader_of_table(path: Path, options: ReadOptions) -> Reader | None:
         columns = column_names(scan_table(path), path) if path.is_file() else []
     except InputError:
         columns = []
-    known = path.is_file() and (options.columns or {"confidence", "correct"} <= set(columns))
-    return _named(kind_by("table", columns) or ("table" if known else None))
+    is_known = path.is_file() and (options.columns or {"confidence", "correct"} <= set(columns))
+    return _named(kind_by("table", columns) or ("table" if is_known else None))
 
 
 def read_log(
@@ -179,8 +179,8 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
             f"this is a Git LFS pointer, not the file itself{bytes_shown}",
             hint="fetch the file first: git lfs pull",
         )
-    beside = all((path.parent / name).is_file() for name in _HELM)
-    if path.name in _HELM | _BESIDE_HELM and beside:
+    neighbour = all((path.parent / name).is_file() for name in _HELM)
+    if path.name in _HELM | _BESIDE_HELM and neighbour:
         raise InputError(
             "this is one file of a HELM run, and the run is its folder",
             hint=Hint("give the folder: {call}", call=Call("audit", str(path.parent))),
@@ -219,22 +219,22 @@ def fits(content: Container[Any], ways: Ways) -> bool:
     True
     """
     return any(
-        all(any(word in content for word in ([w] if isinstance(w, str) else w)) for w in way)
-        for way in ways
+        all(any(word in content for word in ([w] if isinstance(w, str) else w)) for w in mode)
+        for mode in ways
     )
 
 
 def kind_by(where: str, content: Container[Any]) -> str | None:
     """Return the first kind whose words for this place are there; bytes are looked at as text."""
     content = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
-    return next((kind for kind, ways in _ways(where).items() if fits(content, ways)), None)
+    return next((kind for kind, modes in _ways(where).items() if fits(content, modes)), None)
 
 
 def kind_of_row(row: Mapping[str, object]) -> str | None:
     """Return the kind of log that a row of JSON is of; an answer of an API holds rows itself."""
     inner = row.get("data")
     row = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else row
-    kinds = (kind for kind, ways in ROWS.items() if fits(row, ways))
+    kinds = (kind for kind, modes in ROWS.items() if fits(row, modes))
     return next((kind for kind in kinds if _holds_more(row, *_INSIDE.get(kind, ("", "")))), None)
 
 

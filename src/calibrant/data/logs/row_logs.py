@@ -46,24 +46,26 @@ def _read_batch(
 
 def _table_row(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     roles = (_QUESTIONS, _ANSWERS, _REFERENCES)
-    asked, said, right = (exchange.first_of(row, names) for names in roles)
-    if asked is None or said is None:
+    request, reply, right = (exchange.first_of(row, names) for names in roles)
+    if request is None or reply is None:
         raise exchange.NoAnswerError("there is no question, or no answer")
     no_scores = {name for names in (*roles, _NO_SCORES) for name in names}
     scores = {_score_name(name): value for name, value in row.items() if name not in no_scores}
-    for one in row.get("assessments") or ():  # what people and judges said of a trace of MLflow
-        if one.get("feedback"):
-            scores.setdefault(str(one["assessment_name"]), one["feedback"]["value"])
-        elif one.get("expectation") and right is None:
-            right = one["expectation"]["value"]
-    wanted = options.columns.get("confidence", exchange.CONFIDENCE)
-    stated = scores.pop(wanted, None)
+    for item in row.get("assessments") or ():  # what people and judges said of a trace of MLflow
+        if item.get("feedback"):
+            scores.setdefault(str(item["assessment_name"]), item["feedback"]["value"])
+        elif item.get("expectation") and right is None:
+            right = item["expectation"]["value"]
+    target_names = options.columns.get("confidence", exchange.CONFIDENCE)
+    confidence = scores.pop(target_names, None)
     yield exchange.Exchange(
-        question=exchange.plain_text(asked),
-        answer=exchange.plain_text(said),
+        question=exchange.plain_text(request),
+        answer=exchange.plain_text(reply),
         model=str(row.get(options.columns.get("model", "model")) or "model"),
         grade=exchange.grade_among(scores, options.grade or options.columns.get("correct")),
-        confidence=exchange.mapping_in(said).get(wanted) if stated is None else stated,
+        confidence=exchange.mapping_in(reply).get(target_names)
+        if confidence is None
+        else confidence,
         references=[exchange.plain_text(right)] if right is not None else (),
     )
 
@@ -87,17 +89,17 @@ def _langsmith(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exc
         part, _, inner = name.partition(".")
         if inner and value is not None:
             parts.setdefault(part, {})[inner] = value
-    asked, said, right, scores, about = (
+    request, reply, right, scores, about = (
         parts.get(name, {}) for name in ("inputs", "outputs", "reference", "feedback", "metadata")
     )
     exchange.refuse_failed(row, "run")
     yield exchange.Exchange(
         question_id=_text(row["example_id"]) or None,
-        question=_one(asked, _INPUTS),
-        answer=_one(said, _OUTPUTS),
-        model=str(exchange.first_of({**about, **said}, _MODELS) or "model"),
+        question=_one(request, _INPUTS),
+        answer=_one(reply, _OUTPUTS),
+        model=str(exchange.first_of({**about, **reply}, _MODELS) or "model"),
         grade=exchange.grade_among(scores, options.grade),
-        confidence=said.get(exchange.CONFIDENCE, scores.get(exchange.CONFIDENCE)),
+        confidence=reply.get(exchange.CONFIDENCE, scores.get(exchange.CONFIDENCE)),
         references=[text] if (text := _one(right, _EXPECTED)) else [],
     )
 
@@ -107,10 +109,10 @@ def _braintrust(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Ex
     exchange.refuse_failed(row, "task")
     output, about = row["output"], exchange.mapping_in(row.get("metadata"))
     fields = output if isinstance(output, Mapping) else {}
-    said = exchange.first_of(fields, _OUTPUTS)
+    reply = exchange.first_of(fields, _OUTPUTS)
     yield exchange.Exchange(
         question=exchange.plain_text(row.get("input")),
-        answer=_text(output if said is None else said),
+        answer=_text(output if reply is None else reply),
         model=str(exchange.first_of(about, _MODELS) or "model"),
         grade=exchange.grade_among(exchange.mapping_in(row["scores"]), options.grade),
         confidence=fields.get(exchange.CONFIDENCE, about.get(exchange.CONFIDENCE)),
@@ -121,29 +123,29 @@ def _braintrust(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Ex
 
 def _dspy(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Read a row: fields of the example and of the prediction, and the metric as the last one."""
-    said = {name.removeprefix("pred_"): x for name, x in row.items() if name.startswith("pred_")}
+    reply = {name.removeprefix("pred_"): x for name, x in row.items() if name.startswith("pred_")}
     right = {name.removeprefix("example_"): x for name, x in row.items() if name[:8] == "example_"}
     metric = list(row)[-1]
-    asked = exchange.first_of(row, _INPUTS)
-    if not said:
+    request = exchange.first_of(row, _INPUTS)
+    if not reply:
         raise ValueError("no field begins with pred_")
-    if said.get("answer", next(iter(said.values()))) is None:
+    if reply.get("answer", next(iter(reply.values()))) is None:
         raise exchange.NoAnswerError("the program gave no answer")
-    others = {name: x for name, x in row.items() if name not in (*_INPUTS, exchange.CONFIDENCE)}
+    peers = {name: x for name, x in row.items() if name not in (*_INPUTS, exchange.CONFIDENCE)}
     yield exchange.Exchange(
-        question=_text(next(iter(row.values())) if asked is None else asked),
-        answer=_one(said, _OUTPUTS),
+        question=_text(next(iter(row.values())) if request is None else request),
+        answer=_one(reply, _OUTPUTS),
         model=str(exchange.first_of(row, _MODELS) or "model"),
-        grade=exchange.grade_among(others, options.grade or metric),
-        confidence=row.get(exchange.CONFIDENCE, said.get(exchange.CONFIDENCE)),
+        grade=exchange.grade_among(peers, options.grade or metric),
+        confidence=row.get(exchange.CONFIDENCE, reply.get(exchange.CONFIDENCE)),
         references=[text] if (text := _one(right, _OUTPUTS)) else [],
     )
 
 
 def _one(values: exchange.Raw, names: Iterable[str]) -> str:
     """Return the value under the first of the names, or the only value there is."""
-    named = exchange.first_of({str(name).casefold(): x for name, x in values.items()}, names)
-    return _text(next(iter(values.values())) if named is None and len(values) == 1 else named)
+    by_name = exchange.first_of({str(name).casefold(): x for name, x in values.items()}, names)
+    return _text(next(iter(values.values())) if by_name is None and len(values) == 1 else by_name)
 
 
 def _text(value: Any) -> str:
@@ -160,16 +162,18 @@ read_dspy = partial(_read, _dspy)
 def _sample(_: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Read a sample. Of several replies to it nobody knows which is graded: none is."""
     exchange.refuse_failed(row, "sample")
-    asked, replies, usage = row["input"], _replies(row), row.get("token_usage") or {}
-    taken = [one["extracted_value"] for one in row["answer_attribution"] if one.get("is_terminal")]
+    request, replies, usage = row["input"], _replies(row), row.get("token_usage") or {}
+    selection = [
+        item["extracted_value"] for item in row["answer_attribution"] if item.get("is_terminal")
+    ]
     only = len(replies) == 1
     correct = exchange.grade_value(row["evaluation"]["is_correct"]) if only else None
     for place, text in enumerate(replies):
         yield exchange.Exchange(
             question_id=str(row["sample_id"]),
-            question=str(asked["raw"]),
+            question=str(request["raw"]),
             text=text,
-            answer=as_text(taken[0]) if taken and only else text,
+            answer=as_text(selection[0]) if selection and only else text,
             model=str(row["model_id"]),
             draw=None if only else place,
             grade=exchange.LoggedGrade(
@@ -177,8 +181,8 @@ def _sample(_: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
             ),
             confidence=(row.get("metadata") or {}).get(exchange.CONFIDENCE),
             task=str(row["evaluation_name"]),
-            references=[str(one) for one in asked.get("reference") or ()],
-            choices=[str(one) for one in asked.get("choices") or ()],
+            references=[str(item) for item in request.get("reference") or ()],
+            choices=[str(item) for item in request.get("choices") or ()],
             details=_spent(usage.get("input_tokens"), usage.get("output_tokens")),
         )
 
@@ -186,8 +190,8 @@ def _sample(_: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
 def _replies(row: exchange.Raw) -> list[str]:
     """Return the replies to a sample; of a conversation its last message."""
     raw = (row.get("output") or {}).get("raw") or []
-    said = [m.get("content") for m in row.get("messages") or () if m.get("role") == "assistant"]
-    replies = ([raw] if isinstance(raw, str) else raw) or [text for text in said if text][-1:]
+    reply = [m.get("content") for m in row.get("messages") or () if m.get("role") == "assistant"]
+    replies = ([raw] if isinstance(raw, str) else raw) or [text for text in reply if text][-1:]
     if not replies:
         raise exchange.NoAnswerError("there is no reply")
     return [str(text) for text in replies]
@@ -275,7 +279,7 @@ def _gemini(row: exchange.Raw) -> Iterator[exchange.Exchange]:
             answer="".join(str(part.get("text", "")) for part in parts if not part.get("thought")),
             model=str(response.get("modelVersion") or "model"),
             grade=_UNGRADED,
-            tokens=[{"token": one["token"], "logprob": one["logProbability"]} for one in tokens],
+            tokens=[{"token": item["token"], "logprob": item["logProbability"]} for item in tokens],
             details=_spent(
                 usage.get("promptTokenCount"),
                 usage.get("candidatesTokenCount"),

@@ -37,15 +37,15 @@ def read_otel(log: ForeignLog) -> None:
     spans = [span for row in joined_objects(log.path, log) for span in _spans(row)]
     runs = Runs(map(_turn, spans))
     answers = [span for span in spans if span.id in runs.steps]
-    said, options = _by_span(runs, spans, log), log.options
+    reply, options = _by_span(runs, spans, log), log.options
     rows = numbered("answer", answers)
-    exchange.read_exchanges(log, rows, lambda span: _exchanges(span, said[span.id], options))
+    exchange.read_exchanges(log, rows, lambda span: _exchanges(span, reply[span.id], options))
     by_id = {span.id: span for span in spans}
     runs.list_unanswered(log)
     for answer, steps in runs.steps.items() if runs.has_tools else ():
-        grade = exchange.grade_among(_plain(said[answer]), options.grade).correct
+        grade = exchange.grade_among(_plain(reply[answer]), options.grade).correct
         turns = [
-            Step(runs.by_id[p].tools, _plain(said[p]).get("confidence")) for p in (*steps, answer)
+            Step(runs.by_id[p].tools, _plain(reply[p]).get("confidence")) for p in (*steps, answer)
         ]
         add_run(log, runs.runs[answer], _model(by_id[answer]), grade, turns)
 
@@ -76,17 +76,17 @@ def _turn(span: _Span) -> Turn:
 
 def _tools(span: _Span) -> tuple[str, ...]:
     """Return the tools that a reply calls, by the convention of today or the ones before."""
-    found: list[str] = []
+    matches: list[str] = []
     for message in _messages(span, *_SAID):
         inner = exchange.json_in(message) if isinstance(message, str) else message
         if not isinstance(inner, Mapping):
             continue
         parts = [*(inner.get("parts") or ()), *(inner.get("tool_calls") or ())]
         calls = [p for p in parts if isinstance(p, Mapping) and p.get("type") in _CALLS]
-        found += [
+        matches += [
             str(exchange.first_of({**p, **(p.get("function") or {})}, ("name",))) for p in calls
         ]
-    return tuple(found)
+    return tuple(matches)
 
 
 def _spans(row: exchange.Raw) -> Iterator[_Span]:
@@ -102,17 +102,17 @@ def _spans(row: exchange.Raw) -> Iterator[_Span]:
 
 def _span(trace: Any, span_id: Any, parent: Any, row: exchange.Raw) -> _Span:
     events = row.get("events") or ()
-    named = [(str(event["name"]), _attributes(event.get("attributes"))) for event in events]
+    names = [(str(event["name"]), _attributes(event.get("attributes"))) for event in events]
     start = str(row.get("start_time") or row.get("startTimeUnixNano") or "")
     around = str(parent) if parent else None
-    return _Span(str(trace), str(span_id), around, start, _attributes(row.get("attributes")), named)
+    return _Span(str(trace), str(span_id), around, start, _attributes(row.get("attributes")), names)
 
 
 def _attributes(attributes: Any) -> dict[str, object]:
     """Return attributes by name; OTLP lists them, each value under the name of its type."""
     if isinstance(attributes, Mapping):
         return dict(attributes)
-    return {str(one["key"]): next(iter(one["value"].values()), None) for one in attributes or ()}
+    return {str(item["key"]): next(iter(item["value"].values()), None) for item in attributes or ()}
 
 
 def _messages(span: _Span, attribute: str, older: str, events: Iterable[str]) -> list[Any]:
@@ -145,21 +145,21 @@ def _evaluations(span: _Span) -> Iterator[tuple[object, str, object]]:
 
 def _by_span(runs: Runs, spans: list[_Span], log: ForeignLog) -> Mapping[str, dict[str, object]]:
     """Return what was said of each reply: in its span, of its id, or around it."""
-    said: dict[str, dict[str, object]] = defaultdict(dict)
+    value_given: dict[str, dict[str, object]] = defaultdict(dict)
     by_reply = {span.held.get("gen_ai.response.id"): span.id for span in spans if _turn(span).reply}
-    lost: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
     for span in spans:
         here = runs.judged(span.id)
         for reply, name, value in _evaluations(span):
             place = here if reply is None else by_reply.get(reply, here)
             if place is None:
-                lost[name] += 1
+                missing[name] += 1
             else:
-                said[place][name] = value
-    for name, count in lost.items():
+                value_given[place][name] = value
+    for name, count in missing.items():
         why = f"{count} of these name no answer, and their trace has none or several"
         log.problem(f"evaluation {name}", why)
-    return said
+    return value_given
 
 
 def _last_of_user(asked: list[Any]) -> Any:
@@ -172,23 +172,23 @@ def _exchanges(
     span: _Span, said: exchange.Raw, options: ReadOptions
 ) -> Iterator[exchange.Exchange]:
     events = ("gen_ai.user.message", "gen_ai.prompt")
-    asked = _messages(span, "gen_ai.input.messages", "gen_ai.prompt", events)
+    request = _messages(span, "gen_ai.input.messages", "gen_ai.prompt", events)
     own = {
         name.removeprefix(_OWN): number
         for name, value in said.items()
         if name.startswith(_OWN) and (number := exchange.number_in(value)) is not None
     }
-    others = {name: value for name, value in said.items() if not name.startswith(_OWN)}
-    stated = others.pop(exchange.CONFIDENCE, None)
-    replies, grade = _replies(span), exchange.grade_among(others, options.grade)
+    peers = {name: value for name, value in said.items() if not name.startswith(_OWN)}
+    confidence = peers.pop(exchange.CONFIDENCE, None)
+    replies, grade = _replies(span), exchange.grade_among(peers, options.grade)
     only = len(replies) == 1
     for reply in replies:
         yield exchange.Exchange(
-            question=exchange.plain_text(_last_of_user(asked)) if asked else "",
+            question=exchange.plain_text(_last_of_user(request)) if request else "",
             answer=reply,
             model=_model(span),
             grade=grade if only else exchange.LoggedGrade(None, FILTERED_ONLY),
-            confidence=stated if only else None,
+            confidence=confidence if only else None,
             scores=own if only else {},
         )
 
@@ -205,10 +205,10 @@ def read_langchain(log: ForeignLog) -> None:
     for _, row in exchange.log_rows(log):
         for run in _inside(row):
             traces[str(run.get("trace_id") or run.get("id"))].append(run)
-    lost: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
     rows = numbered("run", traces.values())
-    exchange.read_exchanges(log, rows, lambda runs: [_run(runs, log, lost)])
-    for name, count in lost.items():
+    exchange.read_exchanges(log, rows, lambda runs: [_run(runs, log, missing)])
+    for name, count in missing.items():
         log.problem(f"feedback {name}", f"{count} of these are about steps, and grade no answer")
 
 
@@ -235,9 +235,9 @@ def _run(runs: list[exchange.Raw], log: ForeignLog, lost: Counter[str]) -> excha
     of_steps = [*(calls[:-1] if steps else ()), *(r for r in runs if r["run_type"] == "tool")]
     lost.update(name for run in of_steps for name in _feedback(run))
     of_answer = [run for run in runs if run is not whole and run not in of_steps]
-    said = {name: x for run in (*of_answer, whole) for name, x in _feedback(run).items()}
-    values = {**exchange.mapping_in(extra.get("metadata")), **said}
-    stated = exchange.first_of({**outputs, **inner}, (exchange.CONFIDENCE,))
+    reply = {name: x for run in (*of_answer, whole) for name, x in _feedback(run).items()}
+    values = {**exchange.mapping_in(extra.get("metadata")), **reply}
+    confidence = exchange.first_of({**outputs, **inner}, (exchange.CONFIDENCE,))
     model = str(exchange.first_of({**values, **about}, _RUN_MODELS) or "model")
     grade = exchange.grade_among(values, log.options.grade)
     if steps:
@@ -247,7 +247,7 @@ def _run(runs: list[exchange.Raw], log: ForeignLog, lost: Counter[str]) -> excha
         answer=_words(generation if whole in calls else outputs),
         model=model,
         grade=grade,
-        confidence=values.get(exchange.CONFIDENCE, stated),
+        confidence=values.get(exchange.CONFIDENCE, confidence),
         tokens=generation_tokens(generation),
     )
 
@@ -267,8 +267,8 @@ def _step(generation: exchange.Raw) -> Step:
     message = _unwrapped(generation.get("message") or {})
     more = exchange.mapping_in(message.get("additional_kwargs"))
     calls = message.get("tool_calls") or more.get("tool_calls") or ()
-    named = [exchange.mapping_in(call.get("function")) or call for call in calls]
-    return Step([str(call.get("name")) for call in named], tokens=generation_tokens(generation))
+    names = [exchange.mapping_in(call.get("function")) or call for call in calls]
+    return Step([str(call.get("name")) for call in names], tokens=generation_tokens(generation))
 
 
 def generation_of(outputs: Any) -> exchange.Raw:
@@ -280,7 +280,7 @@ def generation_of(outputs: Any) -> exchange.Raw:
 def _feedback(run: exchange.Raw) -> dict[str, object]:
     """Return what LangSmith adds to a run: means of feedback by name."""
     means = exchange.mapping_in(run.get("feedback_stats"))
-    return {name: exchange.mapping_in(one).get("avg") for name, one in means.items()}
+    return {name: exchange.mapping_in(item).get("avg") for name, item in means.items()}
 
 
 def _unwrapped(message: Any) -> exchange.Raw:

@@ -106,9 +106,9 @@ def read_uqlm(log: ForeignLog) -> None:
     judges = [c for c in table.columns if c.startswith("judge_") and c[6:].isdecimal()]
     scorers = [column for column in table.columns if column in (*_SCORERS, *judges)]
     read_columns = {"prompt", "response", "sampled_responses", grade, *scorers}
-    others = [column for column in table.columns if column not in read_columns]
-    if others:
-        log.note(f"columns that are no scores of uqlm: {', '.join(others)}")
+    peers = [column for column in table.columns if column not in read_columns]
+    if peers:
+        log.note(f"columns that are no scores of uqlm: {', '.join(peers)}")
     rows = zip(numbers, table.iter_rows(named=True), strict=True)
     read_exchanges(
         log,
@@ -118,11 +118,11 @@ def read_uqlm(log: ForeignLog) -> None:
 
 
 def _grade_column(columns: Sequence[str], log: ForeignLog) -> str | None:
-    wanted = log.options.grade or log.options.columns.get("correct")
-    if wanted is not None and wanted not in columns:
+    target_names = log.options.grade or log.options.columns.get("correct")
+    if target_names is not None and target_names not in columns:
         hint = f"the table has: {', '.join(columns)}"
-        raise InputError(f"there is no column {wanted!r}", hint=hint)
-    grade = wanted or next((name for name in _GRADES if name in columns), None)
+        raise InputError(f"there is no column {target_names!r}", hint=hint)
+    grade = target_names or next((name for name in _GRADES if name in columns), None)
     if grade is None:
         log.note("uqlm grades nothing: add a column of grades and name it as grade")
     return grade

@@ -86,11 +86,11 @@ def _result(
 
 def _asserted(row: exchange.Raw) -> dict[str, object]:
     """Return the scores by metric, else by kind of assertion; people's thumbs are `human`."""
-    found = dict(row.get("namedScores") or {})
-    for one in (row.get("gradingResult") or {}).get("componentResults") or ():
-        about = one.get("assertion") or {}
-        found.setdefault(str(about.get("metric") or about.get("type")), one.get("score"))
-    return found
+    result = dict(row.get("namedScores") or {})
+    for item in (row.get("gradingResult") or {}).get("componentResults") or ():
+        about = item.get("assertion") or {}
+        result.setdefault(str(about.get("metric") or about.get("type")), item.get("score"))
+    return result
 
 
 def _test_grade(row: exchange.Raw, name: str | None) -> tuple[float | None, str | None]:
@@ -102,14 +102,14 @@ def _test_grade(row: exchange.Raw, name: str | None) -> tuple[float | None, str 
     if not assertions:
         # promptfoo lets a test without assertions pass; nobody looked at the answer.
         return None, "the test has no assertion"
-    kinds = [str((one.get("assertion") or {}).get("type") or "") for one in assertions]
+    kinds = [str((item.get("assertion") or {}).get("type") or "") for item in assertions]
     about = [kind.removeprefix("not-") not in _NOT_CORRECTNESS for kind in kinds]
     if not any(about):
         return None, f"no assertion is about the answer being right: {', '.join(kinds)}"
     if all(about):
         return float(bool(row["success"])), None
-    passed = [bool(one["pass"]) for one, says in zip(assertions, about, strict=True) if says]
-    return float(all(passed)), None
+    passing = [bool(item["pass"]) for item, says in zip(assertions, about, strict=True) if says]
+    return float(all(passing)), None
 
 
 # -- DEEPEVAL_RESULTS_FOLDER and .deepeval ---------------------------------------------------------
@@ -145,7 +145,7 @@ def _case(case: exchange.Raw, model: str, grade: str | None) -> exchange.Exchang
         grade=exchange.LoggedGrade(
             *_case_grade(case, grade),
             grade or "all metrics",
-            {str(one.get("name")): one.get("score") for one in case.get("metricsData") or ()},
+            {str(item.get("name")): item.get("score") for item in case.get("metricsData") or ()},
         ),
         confidence=metadata.get(exchange.CONFIDENCE),
         references=() if expected is None else [expected],
@@ -154,14 +154,14 @@ def _case(case: exchange.Raw, model: str, grade: str | None) -> exchange.Exchang
 
 def _case_grade(case: exchange.Raw, name: str | None) -> tuple[float | None, str | None]:
     metrics = case.get("metricsData") or []
-    chosen = [one for one in metrics if name is None or one.get("name") == name]
-    if not chosen:
-        names = ", ".join(str(one.get("name")) for one in metrics) or "none"
+    choice = [item for item in metrics if name is None or item.get("name") == name]
+    if not choice:
+        names = ", ".join(str(item.get("name")) for item in metrics) or "none"
         return None, "no metric was run" if name is None else f"no metric {name!r}; it has: {names}"
-    failed = next((one for one in chosen if one.get("error")), None)
+    failed = next((item for item in choice if item.get("error")), None)
     if failed is not None:
         return None, f"the metric {failed.get('name')} failed: {failed['error']!r:.80}"
-    return float(all(bool(one["success"]) for one in chosen)), None
+    return float(all(bool(item["success"]) for item in choice)), None
 
 
 _DEFAULT = 100.0
@@ -173,10 +173,10 @@ def read_hle(log: ForeignLog) -> None:
 
     def exchanges(row: tuple[str, Any]) -> Iterator[exchange.Exchange]:
         question, entry = row
-        judged = entry.get("judge_response") if isinstance(entry, Mapping) else None
-        if not isinstance(judged, Mapping):
+        verdicts = entry.get("judge_response") if isinstance(entry, Mapping) else None
+        if not isinstance(verdicts, Mapping):
             raise exchange.NoAnswerError("not judged")
-        yield _answer(log, question, entry, judged)
+        yield _answer(log, question, entry, verdicts)
 
     entries = _entries(log.path, log)
     rows = ((f"question {name}", (name, entry)) for name, entry in entries.items())
@@ -195,17 +195,19 @@ def _entries(path: Path, log: ForeignLog) -> dict[str, object]:
         return entries
     content = json_text.read_json(path, log)
     if isinstance(content, list):
-        rows = [one for one in content if isinstance(one, dict)]
-        content = {str(one.get("id", f"entry {at}")): one for at, one in enumerate(rows, 1)}
+        rows = [item for item in content if isinstance(item, dict)]
+        content = {
+            str(item.get("id", f"entry {position}")): item for position, item in enumerate(rows, 1)
+        }
     if not isinstance(content, dict) or not content:
         raise InputError("no entry of the file can be read")
     if not log.problems:
         log.expected = len(content)
     else:
-        read = sum(isinstance(one, dict) and "judge_response" in one for one in content.values())
-        lost = data.count(b'"judge_response"') - read
-        if lost:
-            log.problem(path.name, f"at least {lost} of its entries cannot be read")
+        read = sum(isinstance(item, dict) and "judge_response" in item for item in content.values())
+        missing = data.count(b'"judge_response"') - read
+        if missing:
+            log.problem(path.name, f"at least {missing} of its entries cannot be read")
     return content
 
 

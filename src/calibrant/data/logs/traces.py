@@ -55,20 +55,20 @@ def read_phoenix(log: ForeignLog) -> None:
 
 def _turn(row: exchange.Raw) -> Turn:
     kind = next((row[name] for name in _KIND if row.get(name)), "LLM")
-    found: list[str] = []
+    matches: list[str] = []
     for message in row.get("attributes.llm.output_messages") or ():
         inner = exchange.mapping_in(message)
         for call in inner.get("message.tool_calls") or ():
             name = exchange.mapping_in(call).get("tool_call.function.name")
-            found += [] if name is None else [str(name)]
+            matches += [] if name is None else [str(name)]
     about = exchange.first_of(row, ("parent_id", "parent_span_id"))
     return Turn(
         str(row[_SPAN]),
         str(row.get("context.trace_id")),
         None if about is None else str(about),
         str(row.get("start_time") or ""),
-        reply=kind == "LLM" and (bool(found) or _is_reply(row)),
-        tools=tuple(found),
+        reply=kind == "LLM" and (bool(matches) or _is_reply(row)),
+        tools=tuple(matches),
         is_tool=kind == "TOOL",
     )
 
@@ -77,15 +77,15 @@ def _of_replies(
     log: ForeignLog, runs: Runs, annotations: Mapping[str, _Said]
 ) -> Mapping[str, _Said]:
     """Return what was said by the reply it is about; what is about none is listed."""
-    said: dict[str, _Said] = {}
+    reply: dict[str, _Said] = {}
     for span, opinions in annotations.items():
         place = runs.judged(span) if span in runs.by_id else None
         if place is None:
             for name, _, _ in opinions:
                 log.problem(f"annotation {name} of {span}", "it is about no answer")
         else:
-            said.setdefault(place, []).extend(opinions)
-    return said
+            reply.setdefault(place, []).extend(opinions)
+    return reply
 
 
 def _add_runs(
@@ -132,8 +132,8 @@ def _by_span(path: Path) -> dict[str, _Said]:
         name = as_text(row.get("annotation_name") or row.get("name"))
         span = as_text(row.get("span_id") or row.get(_SPAN))
         if name is not None and span is not None:
-            named = name, exchange.by_person(name, row.get("annotator_kind"))
-            annotations.setdefault(span, []).append((*named, _opinion(row, "result.")))
+            names = name, exchange.by_person(name, row.get("annotator_kind"))
+            annotations.setdefault(span, []).append((*names, _opinion(row, "result.")))
     return annotations
 
 
@@ -151,14 +151,14 @@ def _is_reply(row: exchange.Raw) -> bool:
 def _span(
     row: exchange.Raw, annotations: Mapping[str, _Said], grade: str | None
 ) -> exchange.Exchange:
-    said = annotations.get(str(row.get(_SPAN)), [])
-    values, opinions = {name: x for name, _, x in said}, {name: x for _, name, x in said}
+    reply = annotations.get(str(row.get(_SPAN)), [])
+    values, opinions = {name: x for name, _, x in reply}, {name: x for _, name, x in reply}
     for name, value in row.items():
         base, _, last = name.rpartition(".")
         if name.startswith("eval.") and last in ("score", "label") and value is not None:
-            for named in (values, opinions):
-                named.setdefault(base.removeprefix("eval."), value)
-    stated = values.pop(exchange.CONFIDENCE, _metadata(row).get(exchange.CONFIDENCE))
+            for names in (values, opinions):
+                names.setdefault(base.removeprefix("eval."), value)
+    confidence = values.pop(exchange.CONFIDENCE, _metadata(row).get(exchange.CONFIDENCE))
     output = row["attributes.output.value"]
     return exchange.Exchange(
         question=_words(row, "input", ("user", "human"))
@@ -166,7 +166,7 @@ def _span(
         answer=_words(row, "output", ("assistant", "ai")) or exchange.plain_text(output),
         model=str(row.get("attributes.llm.model_name") or "model"),
         grade=exchange.grade_among(values, grade)._replace(opinions=opinions),
-        confidence=stated,
+        confidence=confidence,
         tokens=_tokens(output),
     )
 
@@ -193,22 +193,22 @@ def _metadata(row: exchange.Raw) -> exchange.Raw:
 
 def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
     exchange.refuse_failed(row, "run")
-    given = row["annotations"] or ()
-    noted = [one for one in given if isinstance(one, Mapping) and "name" in one]
-    values = {str(one["name"]): _opinion(one) for one in noted}
+    given_values = row["annotations"] or ()
+    noted = [item for item in given_values if isinstance(item, Mapping) and "name" in item]
+    values = {str(item["name"]): _opinion(item) for item in noted}
     opinions = {
-        exchange.by_person(str(one["name"]), one.get("annotator_kind")): _opinion(one)
-        for one in noted
+        exchange.by_person(str(item["name"]), item.get("annotator_kind")): _opinion(item)
+        for item in noted
     }
     output, right = row["output"], row.get("reference_output")
-    beside = output.get(exchange.CONFIDENCE) if isinstance(output, Mapping) else None
-    stated = values.pop(exchange.CONFIDENCE, None)
+    companion = output.get(exchange.CONFIDENCE) if isinstance(output, Mapping) else None
+    confidence = values.pop(exchange.CONFIDENCE, None)
     return exchange.Exchange(
         question_id=str(row["example_id"]),
         question=exchange.plain_text(row.get("input")),
         answer=exchange.plain_text(output),
         grade=exchange.grade_among(values, grade)._replace(opinions=opinions),
-        confidence=beside if stated is None else stated,
+        confidence=companion if confidence is None else confidence,
         tokens=exchange.response_logprobs(output),
         references=[exchange.plain_text(right)] if right else (),
     )
@@ -245,8 +245,8 @@ def _rows(path: Path, log: ForeignLog) -> list[exchange.Raw]:
 def _unfolded(row: exchange.Raw) -> exchange.Raw:
     """Return the answer of a trace: itself, or its generation where it has no output."""
     inner = row.get("observations")
-    observations = [one for one in inner or () if isinstance(one, Mapping)]
-    generations = [one for one in observations if one.get("type") == "GENERATION"]
+    observations = [item for item in inner or () if isinstance(item, Mapping)]
+    generations = [item for item in observations if item.get("type") == "GENERATION"]
     if not generations:
         return row
     last = generations[-1]
@@ -269,7 +269,7 @@ def _scheduled(log: ForeignLog) -> list[exchange.Raw]:
     rows: list[exchange.Raw] = []
     # The enriched table has every observation of the plain one.
     folders = (path / name for name in ("observations_v2", "observations"))
-    for row in _all_rows(next((one for one in folders if one.is_dir()), path), log):
+    for row in _all_rows(next((item for item in folders if item.is_dir()), path), log):
         inner = row.get("parent_observation_id")
         of_trace = {} if inner else scores.get(str(row.get("trace_id")), {})
         rows.append({**row, "scores": of_trace | scores.get(str(row.get("id")), {})})
@@ -306,12 +306,12 @@ def _scores(row: exchange.Raw) -> dict[str, object]:
 
 def _listed(recorded: list[Any]) -> Iterator[tuple[str, object, Any]]:
     """Yield name, source (people: ANNOTATION; a judge: EVAL) and value of listed scores."""
-    for one in recorded:
-        if isinstance(one, Mapping) and "name" in one:
-            text = one.get("stringValue") or one.get("string_value")
-            kind = one.get("dataType") or one.get("data_type")
-            value = text if text and kind != "NUMERIC" else one.get("value")
-            yield str(one["name"]), one.get("source"), value
+    for item in recorded:
+        if isinstance(item, Mapping) and "name" in item:
+            text = item.get("stringValue") or item.get("string_value")
+            kind = item.get("dataType") or item.get("data_type")
+            value = text if text and kind != "NUMERIC" else item.get("value")
+            yield str(item["name"]), item.get("source"), value
 
 
 def _single(value: Any) -> Any:
@@ -333,8 +333,8 @@ def _require_zeros(answers: Sequence[tuple[exchange.Raw, exchange.Raw]], log: Fo
     if log.path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
         return
     every = [exchange.grade_among(scores, log.options.grade) for _, scores in answers]
-    grades = [one.correct for one in every if one.correct is not None]
-    names = {one.grader for one in every if one.grader is not None}
+    grades = [item.correct for item in every if item.correct is not None]
+    names = {item.grader for item in every if item.grader is not None}
     values = (scores.get(name) for _, scores in answers for name in names)
     numbers = any(exchange.number_in(value) is not None for value in values)
     if numbers and 0 < len(grades) < len(every) and min(grades) > 0:
@@ -352,7 +352,7 @@ def _exchange(grade: str | None, row: exchange.Raw, scores: exchange.Raw) -> exc
     model = row.get("model") or row.get("provided_model_name") or row.get("providedModelName")
     opinions = graded
     if isinstance(row.get("scores"), list):
-        opinions = {exchange.by_person(n, who): x for n, who, x in _listed(row["scores"])}
+        opinions = {exchange.by_person(n, person): x for n, person, x in _listed(row["scores"])}
     return exchange.Exchange(
         question=exchange.plain_text(row.get("input")),
         answer=exchange.plain_text(row["output"]),

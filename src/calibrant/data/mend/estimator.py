@@ -38,8 +38,8 @@ def fit_map(
     What it gains is beyond the confidences, or beyond the values in `over`.
     """
     curve = fit_curve(labels, named_stream(seed, "mend", "promise"))
-    mended = crossfitted(labels, named_stream(seed, "mend", "folds"))
-    won = gain(labels if over is None else replace(labels, confidence=over), mended)
+    corrected = crossfitted(labels, named_stream(seed, "mend", "folds"))
+    won = gain(labels if over is None else replace(labels, confidence=over), corrected)
     n = len(labels.correct)
     verdict = won.verdict(n)
     return RecalibrationMap(
@@ -144,17 +144,17 @@ class Mend:
         y = np.asarray(correct, dtype=np.float64).reshape(-1)
         if c.shape != y.shape:
             raise InputError(f"{len(c)} confidences and {len(y)} outcomes")
-        known = np.isfinite(c) & np.isfinite(y)
-        for name, values in (("confidence", c[known]), ("outcome", y[known])):
+        finite = np.isfinite(c) & np.isfinite(y)
+        for name, values in (("confidence", c[finite]), ("outcome", y[finite])):
             bad = values[(values < 0) | (values > 1)]
             if bad.size:
                 raise InputError(f"each {name} must be between 0 and 1, got {bad[0]!r}")
-        if not known.any():
+        if not finite.any():
             raise InputError("no row has a confidence and an outcome")
-        w = None if weights is None else np.asarray(weights, dtype=np.float64)[known]
-        units = None if groups is None else np.asarray(groups)[known]
+        w = None if weights is None else np.asarray(weights, dtype=np.float64)[finite]
+        units = None if groups is None else np.asarray(groups)[finite]
         self.classes_ = np.array([0, 1])
-        labels = Labels.of(c[known], y[known], w, units)
+        labels = Labels.of(c[finite], y[finite], w, units)
         self.map_ = fit_map(labels, seed=self.seed, **(about or {}))
         return self
 
@@ -195,9 +195,9 @@ def fit_columns(
     fold = unit_folds(labels, named_stream(seed, "mend", "columns"))
     score = np.empty(len(fold))
     for number in range(FOLDS):
-        beside = fold != number
-        learned = _learned(rows.filter(beside), labels, beside)
-        score[~beside] = learned.predict(rows.filter(~beside))
+        companion = fold != number
+        learned = _learned(rows.filter(companion), labels, companion)
+        score[~companion] = learned.predict(rows.filter(~companion))
     alone = crossfitted(labels, named_stream(seed, "mend", "folds"))
     scored = fit_map(replace(labels, confidence=score), seed=seed, over=alone)
     return ColumnMap(_learned(rows, labels, np.ones(len(fold), dtype=bool)), scored)

@@ -101,36 +101,38 @@ class Columns:
         sizes = [0 if item.levels is None else len(item.levels) for item in encoder.features_]
         self.width = sum(sizes)
         # Where the columns of 0 and 1 of each feature begin.
-        self._starts = [sum(sizes[:at]) for at in range(len(sizes))]
-        number = [at for at, item in enumerate(encoder.features_) if item.levels is None]
+        self._starts = [sum(sizes[:place]) for place in range(len(sizes))]
+        number = [place for place, item in enumerate(encoder.features_) if item.levels is None]
         self._of_numbers = list(zip(number, self.numbers_, strict=True))
-        self._of_levels = [at for at in range(len(sizes)) if at not in number]
+        self._of_levels = [place for place in range(len(sizes)) if place not in number]
         return self
 
     @property
     def names(self) -> list[str]:
         """The columns that a row must have."""
-        levels = [self.encoder_.names[at] for at in self._of_levels]
+        levels = [self.encoder_.names[place] for place in self._of_levels]
         return [*(number.name for number in self.numbers_), *levels]
 
     def parts(self, frame: pl.DataFrame) -> tuple[Floats, Floats]:
         """Return the standardised numbers, and 0 and 1 per value of each category."""
         matrix = self.encoder_.transform(frame)
         numbers = np.empty((frame.height, len(self.numbers_)))
-        for place, (at, number) in enumerate(self._of_numbers):
-            numbers[:, place] = number.standardised(matrix[:, at])
+        for place, (position, number) in enumerate(self._of_numbers):
+            numbers[:, place] = number.standardised(matrix[:, position])
         categories = np.zeros((frame.height, self.width))
-        for at in self._of_levels:
-            rows = np.flatnonzero(np.isfinite(matrix[:, at]))
-            categories[rows, self._starts[at] + matrix[rows, at].astype(np.intp)] = 1.0
+        for position in self._of_levels:
+            rows = np.flatnonzero(np.isfinite(matrix[:, position]))
+            categories[rows, self._starts[position] + matrix[rows, position].astype(np.intp)] = 1.0
         return numbers, categories
 
     def parts_one(self, row: Mapping[str, object]) -> tuple[list[float], list[int]]:
         """Return the numbers of one row, and which columns of 0 and 1 are 1."""
         values = self.encoder_.transform_one(row)
-        numbers = [number.standardised_one(values[at]) for at, number in self._of_numbers]
+        numbers = [number.standardised_one(values[place]) for place, number in self._of_numbers]
         return numbers, [
-            self._starts[at] + int(values[at]) for at in self._of_levels if values[at] == values[at]
+            self._starts[place] + int(values[place])
+            for place in self._of_levels
+            if values[place] == values[place]
         ]
 
     def to_dict(self) -> dict[str, object]:
@@ -183,7 +185,7 @@ class LearnedScore:
 
     def _index(self) -> None:
         numbers = self.columns_.numbers_
-        self._curved = [at for at, number in enumerate(numbers) if not number.binary]
+        self._curved = [place for place, number in enumerate(numbers) if not number.binary]
         self._pairs = list(combinations(range(len(numbers)), 2))[:_MOST_PRODUCTS]
 
     def _design(self, frame: pl.DataFrame) -> Floats:
@@ -204,11 +206,11 @@ class LearnedScore:
     def predict_one(self, row: Mapping[str, object]) -> float:
         """Return the estimated chance of being right for one row."""
         numbers, codes = self.columns_.parts_one(row)
-        weights, at = self.coefficients_.tolist(), 1 + self.columns_.width
+        weights, place = self.coefficients_.tolist(), 1 + self.columns_.width
         total = weights[0] + sum(weights[1 + code] for code in codes)
         terms = [*numbers, *(numbers[k] ** 2 for k in self._curved)]
         terms += [numbers[a] * numbers[b] for a, b in self._pairs]
-        total += sum(weight * term for weight, term in zip(weights[at:], terms, strict=True))
+        total += sum(weight * term for weight, term in zip(weights[place:], terms, strict=True))
         return 1.0 / (1.0 + math.exp(-total)) if total > -700 else 0.0
 
     def to_dict(self) -> dict[str, object]:

@@ -43,8 +43,8 @@ def rank_shift(before: Sequence[float], new: Sequence[float], n: int) -> ShiftCh
     mean = sum(ranks_before) / len(ranks_before)
     spread = sum((rank - mean) ** 2 for rank in ranks_before) / len(ranks_before)
     if spread == 0:
-        same = all(value == reference[0] for value in new)
-        return ShiftCheck(not same, 1.0 if same else 0.0, len(new))
+        equal = all(value == reference[0] for value in new)
+        return ShiftCheck(not equal, 1.0 if equal else 0.0, len(new))
     ranks = [_mid_rank(reference, value) for value in new]
     error = math.sqrt(spread * (1 / len(new) + 1 / n))
     p = math.erfc(abs(sum(ranks) / len(ranks) - mean) / error / math.sqrt(2))

@@ -86,8 +86,8 @@ class RecalibrationMap(Struct, frozen=True):
     def probability(self, confidence: float, row: Mapping[str, object] | None = None) -> float:
         """Return the chance that an answer with this confidence, and these columns, is right."""
         if row is not None and self.columns is not None:
-            mended = self.probability(confidence)
-            return self.columns.map.probability(self.columns.score_one(mended, row))
+            corrected = self.probability(confidence)
+            return self.columns.map.probability(self.columns.score_one(corrected, row))
         return _chance(self._at(_check(confidence), self.log_odds) + self.offset)
 
     def interval(
@@ -95,8 +95,8 @@ class RecalibrationMap(Struct, frozen=True):
     ) -> tuple[float, float]:
         """Return the 95 % interval of that chance."""
         if row is not None and self.columns is not None:
-            mended = self.probability(confidence)
-            return self.columns.map.interval(self.columns.score_one(mended, row))
+            corrected = self.probability(confidence)
+            return self.columns.map.interval(self.columns.score_one(corrected, row))
         value = self.probability(confidence)
         low = _chance(self._at(confidence, self.low) + self.offset)
         high = _chance(self._at(confidence, self.high) + self.offset)
@@ -116,10 +116,10 @@ class RecalibrationMap(Struct, frozen=True):
         # Loaded here: one probability needs the standard library alone.
         import numpy as np
 
-        given = np.asarray(confidence, dtype=np.float64)
-        for outside in given[(given < 0) | (given > 1)].tolist():
+        values = np.asarray(confidence, dtype=np.float64)
+        for outside in values[(values < 0) | (values > 1)].tolist():
             _check(outside)
-        odds = np.interp(given, self.knots, self.log_odds) + self.offset
+        odds = np.interp(values, self.knots, self.log_odds) + self.offset
         return np.asarray(1 / (1 + np.exp(-odds)))
 
     def apply(self, table: Any, *, confidence: str = "confidence") -> Any:
@@ -143,29 +143,31 @@ class RecalibrationMap(Struct, frozen=True):
             table = read_table(table)
         frame = nw.from_native(table, eager_only=True)
         require_known([confidence], frame.columns, "there is no column {}")
-        given = np.asarray(frame[confidence].cast(nw.Float64).to_numpy(), dtype=np.float64)
-        fitted, values = self, self.probabilities(given)
+        given_values = np.asarray(frame[confidence].cast(nw.Float64).to_numpy(), dtype=np.float64)
+        fitted, values = self, self.probabilities(given_values)
         if self.columns is not None:
             fitted, finite = self.columns.map, np.isfinite(values)
             require_known(self.columns.names, frame.columns, "there is no column {}")
             rows = frame.select(self.columns.names).filter(finite.tolist()).to_polars()
-            given = np.full(len(values), np.nan)
-            given[finite] = self.columns.scores(values[finite], rows)
-            values = fitted.probabilities(given)
+            given_values = np.full(len(values), np.nan)
+            given_values[finite] = self.columns.scores(values[finite], rows)
+            values = fitted.probabilities(given_values)
         added = {
             "mended": values,
-            "mended_low": np.fmin(fitted._band(given, fitted.low), values),
-            "mended_high": np.fmax(fitted._band(given, fitted.high), values),
+            "mended_low": np.fmin(fitted._band(given_values, fitted.low), values),
+            "mended_high": np.fmax(fitted._band(given_values, fitted.high), values),
         }
         new = [
             nw.new_series(name, column, nw.Float64, backend=nw.get_native_namespace(frame))
             for name, column in added.items()
         ]
-        stated = ~nw.col(confidence).is_null()
+        stated_confidence = ~nw.col(confidence).is_null()
         return (
             frame.with_columns(*new)
             # What is missing stays missing: not every kind of table takes NaN for it.
-            .with_columns(*(nw.when(stated).then(nw.col(name)).alias(name) for name in added))
+            .with_columns(
+                *(nw.when(stated_confidence).then(nw.col(name)).alias(name) for name in added)
+            )
             .to_native()
         )
 
@@ -199,8 +201,8 @@ class RecalibrationMap(Struct, frozen=True):
 
         It tells that they differ, not that the map is worse there.
         """
-        given = [_check(float(c)) for c in confidences if c is not None and c == c]
-        return rank_shift(self.reference, given, max(self.n, 1))
+        values = [_check(float(c)) for c in confidences if c is not None and c == c]
+        return rank_shift(self.reference, values, max(self.n, 1))
 
     def to_dict(self) -> dict[str, object]:
         """Return the map as plain data."""
@@ -277,8 +279,8 @@ class ColumnMap(Struct, frozen=True):
     def to_dict(self) -> dict[str, object]:
         """Return plain data."""
         described = self.map.to_dict()
-        kept = {name: described[name] for name in ("verdict", "promise", "map")}
-        return {"names": self.names, **kept, "score": self.score.to_dict()}
+        selection = {name: described[name] for name in ("verdict", "promise", "map")}
+        return {"names": self.names, **selection, "score": self.score.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ColumnMap:

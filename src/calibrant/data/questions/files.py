@@ -101,11 +101,12 @@ def _table(rows: list[Row], layout: Layout) -> pl.DataFrame:
 
 def _frame(questions: list[LayoutQuestion]) -> pl.DataFrame:
     declared = QUESTIONS.columns
-    names = dict.fromkeys([*declared, *(name for one in questions for name in one.features)])
+    names = dict.fromkeys([*declared, *(name for item in questions for name in item.features)])
     series = []
     for name in names:
         values = [
-            getattr(one, name) if name in declared else one.features.get(name) for one in questions
+            getattr(item, name) if name in declared else item.features.get(name)
+            for item in questions
         ]
         if name in declared and name not in QUESTIONS.required and all(v is None for v in values):
             continue
@@ -121,15 +122,16 @@ def _frame(questions: list[LayoutQuestion]) -> pl.DataFrame:
 
 
 def _check_unique(identities: list[str]) -> None:
-    seen: dict[str, int] = {}
+    observed: dict[str, int] = {}
     for number, identity in enumerate(identities, 1):
-        if identity in seen:
+        if identity in observed:
             raise InputError(
-                f"question_id {identity!r} stands for one question, but row {seen[identity]} has "
+                f"question_id {identity!r} stands for one question, but row "
+                f"{observed[identity]} has "
                 "it too",
                 row=number,
             )
-        seen[identity] = number
+        observed[identity] = number
 
 
 # -- rows of any file ------------------------------------------------------------------------
@@ -280,8 +282,8 @@ def _check_task(frame: pl.DataFrame, task: TabularTask) -> None:
         row = outcomes.index(None) + 1
         raise InputError(f"the target {task.target!r} is missing", row=row)
     if not any(_same(outcome, task.positive) for outcome in outcomes):
-        seen = ", ".join(map(repr, dict.fromkeys(outcomes[:1000])))
-        rule = f"no row has the outcome {task.positive!r} in {task.target!r}; it has {seen}"
+        observed = ", ".join(map(repr, dict.fromkeys(outcomes[:1000])))
+        rule = f"no row has the outcome {task.positive!r} in {task.target!r}; it has {observed}"
         raise InputError(rule)
 
 

@@ -47,7 +47,9 @@ class LayoutQuestion(Struct):
         The order depends on `key` alone, so the same question has the same letters everywhere.
         """
         options = [right, *wrong]
-        order = [int(at) for at in named_stream(0, "choices", key).permutation(len(options))]
+        order = [
+            int(position) for position in named_stream(0, "choices", key).permutation(len(options))
+        ]
         return self.choose([options[place] for place in order], order.index(0))
 
 
@@ -146,9 +148,9 @@ def merged(groups: Iterable[Iterable[Any]]) -> list[list[str]]:
     for group in groups:
         aliases = texts(group)
         keys = {alias.casefold() for alias in aliases}
-        if not keys or any(keys <= other for other in folded):
+        if not keys or any(keys <= peer for peer in folded):
             continue
-        smaller = next((place for place, other in enumerate(folded) if other < keys), None)
+        smaller = next((place for place, peer in enumerate(folded) if peer < keys), None)
         if smaller is None:
             result.append(aliases)
             folded.append(keys)

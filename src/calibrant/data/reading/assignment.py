@@ -78,19 +78,19 @@ def _results(columns: Sequence[Column], height: int) -> str:
     """Say where a table holds results, not answers; empty where it does not."""
     counts = {"n", "count", "num", "samples", "total", "items", "questions"}
     words = {word for column in columns for word in column.tokens}
-    counted = any({*column.tokens} <= counts for column in columns)
+    tally = any({*column.tokens} <= counts for column in columns)
     sums = any(c.roles.confidence >= 2 or "ece" in c.tokens for c in columns)
-    if height <= 60 and {"accuracy", "acc"} & words and counted and sums:
+    if height <= 60 and {"accuracy", "acc"} & words and tally and sums:
         return "the table holds results (accuracy, mean confidence, counts), not answers"
     metrics = {"accuracy", "acc", "f1", "precision", "recall", "auc", "auroc", "ece", "brier"}
-    found = [
+    matches = [
         column.name
         for column in columns
         if metrics & {*column.tokens} and column.numeric and not {*column.words} <= {"0", "1"}
     ]
     texts = any(c.roles.text >= 1.4 and c.distinct > 0.5 * c.height > 2.5 for c in columns)
-    if len(found) >= 2 and not texts:
-        return f"the table holds results ({', '.join(found[:3])}), not answers"
+    if len(matches) >= 2 and not texts:
+        return f"the table holds results ({', '.join(matches[:3])}), not answers"
     return ""
 
 
@@ -134,10 +134,10 @@ class _Assignment:
         best = choices[0]
         if best.models:
             return Decision(ASK if best.doubts else TAKE, (best,), best.doubts)
-        said, outcome = best.said[0], best.outcome
-        total = said.score + outcome.score
-        if (said.score < 2.0 or outcome.score < 1.9) and (
-            said.score < _LEAST_SAID or outcome.score < _LEAST_OUTCOME or total < _LEAST_SUM
+        confidence, outcome = best.said[0], best.outcome
+        total = confidence.score + outcome.score
+        if (confidence.score < 2.0 or outcome.score < 1.9) and (
+            confidence.score < _LEAST_SAID or outcome.score < _LEAST_OUTCOME or total < _LEAST_SUM
         ):
             return Decision(REFUSE, why=self._lacking())
         if crowd := self._crowd(best, choices):
@@ -148,24 +148,24 @@ class _Assignment:
         if outcome.conflict is not None:
             pair = outcome.conflict
             best.notes += (f"{outcome.column} is not the same as {pair.column}.",)
-            near = [Choice((said,), pair, best.score - 1, notes=pair.notes)] + [
+            near = [Choice((confidence,), pair, best.score - 1, notes=pair.notes)] + [
                 choice for choice in near if choice.outcome is not pair
             ]
         doubts = [*best.doubts, *(["which"] if near else []), *(["unsure"] if weak else [])]
         doubts = [*dict.fromkeys(doubts)]
         if not doubts:
             return Decision(TAKE, (self._with_left_out(best),))
-        others = [*variants(best, doubts, self.columns), *near]
-        others += [way for rival in near[:3] if _is_turned(rival) for way in self._ways(rival)]
-        return Decision(ASK, _graded_first(_by_evidence([best, *others]))[:3], tuple(doubts))
+        peers = [*variants(best, doubts, self.columns), *near]
+        peers += [mode for rival in near[:3] if _is_turned(rival) for mode in self._ways(rival)]
+        return Decision(ASK, _graded_first(_by_evidence([best, *peers]))[:3], tuple(doubts))
 
     def _ways(self, choice: Choice) -> list[Choice]:
         return variants(choice, ("direction", "unsure"), self.columns)
 
     def _crowd(self, best: Choice, choices: Sequence[Choice]) -> tuple[str, ...]:
         """Return the columns that may all be the confidence, where none is called like one."""
-        said, outcome = best.said[0], best.outcome
-        if said.score >= _NAMED or outcome.pair or name_roles(outcome.column).graded < 2:
+        confidence, outcome = best.said[0], best.outcome
+        if confidence.score >= _NAMED or outcome.pair or name_roles(outcome.column).graded < 2:
             return ()
         near = [c for c in choices if best.score - c.score < _MARGIN]
         columns = tuple(dict.fromkeys(choice.said[0].column for choice in near))
@@ -175,51 +175,59 @@ class _Assignment:
         """Return the reading of models side by side, if they stand so."""
         if not self.beside:
             return []
-        said = tuple(c for _, c, _ in self.beside)
+        statement = tuple(c for _, c, _ in self.beside)
         outcomes = tuple(o for _, _, o in self.beside)
-        every = [*(c.doubt for c in said), *(o.doubt for o in outcomes)]
+        every = [*(c.doubt for c in statement), *(o.doubt for o in outcomes)]
         doubts = tuple(dict.fromkeys(doubt for doubt in every if doubt))
-        each = [*(c.notes for c in said), *(o.notes for o in outcomes)]
-        notes = tuple(dict.fromkeys(note for some in each for note in some))
+        each = [*(c.notes for c in statement), *(o.notes for o in outcomes)]
+        notes = tuple(dict.fromkeys(note for subset in each for note in subset))
         models = tuple(model for model, _, _ in self.beside)
-        return [Choice(said, outcomes[0], 14 - len(doubts), doubts, notes, None, models, outcomes)]
+        return [
+            Choice(statement, outcomes[0], 14 - len(doubts), doubts, notes, None, models, outcomes)
+        ]
 
     def _of_classes(self) -> list[Choice]:
         """Return readings of class probabilities; an outcome that says otherwise is a doubt."""
-        found = []
-        for said, outcome in self.classes:
-            others = [
+        matches = []
+        for confidence, outcome in self.classes:
+            peers = [
                 o for o in self.outcomes
                 if o.score >= 2.9 and not o.graded and not _agree(o, outcome)
             ]  # fmt: skip
-            notes = (*said.notes, *outcome.notes, *(f"{o.column} says otherwise." for o in others))
-            doubts = ("which",) if others else ()
-            found.append(Choice((said,), outcome, 10, doubts, notes, match(said, outcome)))
-        return found
+            notes = (
+                *confidence.notes,
+                *outcome.notes,
+                *(f"{o.column} says otherwise." for o in peers),
+            )
+            doubts = ("which",) if peers else ()
+            matches.append(
+                Choice((confidence,), outcome, 10, doubts, notes, match(confidence, outcome))
+            )
+        return matches
 
     def _of_columns(self) -> list[Choice]:
-        found = []
+        matches = []
         alone = sorted([*self.outcomes, *self.pairs], key=lambda o: -o.score)
-        for said in self.said[:8]:
+        for confidence in self.said[:8]:
             for outcome in alone[:8]:
                 own = {outcome.column, outcome.answer, outcome.gold}
-                if said.column in own or said.score < 1 or outcome.score < 1:
+                if confidence.column in own or confidence.score < 1 or outcome.score < 1:
                     continue
-                choice = self._choice(said, outcome)
+                choice = self._choice(confidence, outcome)
                 if choice is not None:
-                    found.append(choice)
-        return found
+                    matches.append(choice)
+        return matches
 
     def _choice(self, said: SaidCandidate, outcome: OutcomeCandidate) -> Choice | None:
         score = said.score + outcome.score
         doubts = [doubt for doubt in (said.doubt, outcome.doubt) if doubt]
         notes = [*said.notes, *outcome.notes]
-        found = match(said, outcome)
-        if not found.n:
+        hit = match(said, outcome)
+        if not hit.n:
             return None
         roles = name_roles(outcome.column)
-        if is_threshold(said, outcome, found):
-            if found.n >= 30 or roles.right < 2:
+        if is_threshold(said, outcome, hit):
+            if hit.n >= 30 or roles.right < 2:
                 self.made.add(outcome.column)
                 return None
             score -= 1.5
@@ -228,17 +236,17 @@ class _Assignment:
         if not outcome.pair and are_linked(said, outcome):
             score += 1.2
         nameless = said.named < 2 and not self.some_named
-        score += 0.4 * (abs(found.z) > 3) + 0.8 * (abs(found.z) > 5 and nameless)
-        unrelated = abs(found.z) < 2 and found.n >= 100 and roles.graded < 2.9
+        score += 0.4 * (abs(hit.z) > 3) + 0.8 * (abs(hit.z) > 5 and nameless)
+        unrelated = abs(hit.z) < 2 and hit.n >= 100 and roles.graded < 2.9
         score -= 0.6 * (unrelated and not outcome.pair)
-        reverse = found.auroc < 0.42 and found.z < -3
+        reverse = hit.auroc < 0.42 and hit.z < -3
         if reverse and not outcome.verified and not outcome.pair:
             doubts.append("direction")
-            shown = "/".join(outcome.wrong)[:30]
-            notes.append(f"Confidence is higher where {outcome.column} is '{shown}'.")
-        if outcome.inverted and found.auroc < 0.45 and found.z < -3:
+            text = "/".join(outcome.wrong)[:30]
+            notes.append(f"Confidence is higher where {outcome.column} is '{text}'.")
+        if outcome.inverted and hit.auroc < 0.45 and hit.z < -3:
             doubts.append("direction")
-        return Choice((said,), outcome, score, tuple(dict.fromkeys(doubts)), tuple(notes), found)
+        return Choice((said,), outcome, score, tuple(dict.fromkeys(doubts)), tuple(notes), hit)
 
     # -- the margin -------------------------------------------------------------------------
 
@@ -248,24 +256,36 @@ class _Assignment:
         if first.score < _SAID_LEAST or first.doubt or first.probs:
             return
         for choice in choices[1:]:
-            said, found = choice.said[0], choice.match
-            if choice.outcome is not best.outcome or said.doubt or said.probs or found is None:
+            confidence, result = choice.said[0], choice.match
+            if (
+                choice.outcome is not best.outcome
+                or confidence.doubt
+                or confidence.probs
+                or result is None
+            ):
                 continue
-            named = said.named >= 2 or (first.named < 2 and found.auroc > 0.55 and found.z > 3)
-            strong = said.score >= max(_SAID_LEAST, first.score - _ROLE_MARGIN)
-            if found.n < best.matches[0].n / 2:
+            names = confidence.named >= 2 or (
+                first.named < 2 and result.auroc > 0.55 and result.z > 3
+            )
+            strong = confidence.score >= max(_SAID_LEAST, first.score - _ROLE_MARGIN)
+            if result.n < best.matches[0].n / 2:
                 continue
-            if named and strong and self.columns[said.column].distinct > 1 and len(best.said) < 6:
-                best.said += (said,)
-                best.notes += tuple(note for note in said.notes if note not in best.notes)
+            if (
+                names
+                and strong
+                and self.columns[confidence.column].distinct > 1
+                and len(best.said) < 6
+            ):
+                best.said += (confidence,)
+                best.notes += tuple(note for note in confidence.notes if note not in best.notes)
 
     def _rivals(self, best: Choice, choices: Sequence[Choice]) -> list[Choice]:
-        mine, near = {said.column for said in best.said}, []
+        mine, near = {confidence.column for confidence in best.said}, []
         for rival in choices[1:]:
-            said, outcome = rival.said[0], rival.outcome
-            if rival.models or (outcome is best.outcome and said.column in mine):
+            confidence, outcome = rival.said[0], rival.outcome
+            if rival.models or (outcome is best.outcome and confidence.column in mine):
                 continue
-            if said.score < 2 or outcome.score < 1.9:
+            if confidence.score < 2 or outcome.score < 1.9:
                 continue
             if self._beats(best, rival, mine):
                 continue
@@ -274,61 +294,67 @@ class _Assignment:
 
     def _beats(self, best: Choice, rival: Choice, mine: set[str]) -> bool:
         """Return whether the best reading is clear of another."""
-        said, outcome, first = rival.said[0], rival.outcome, best.said[0]
-        whose = "whose" in best.doubts and outcome is best.outcome and "whose" not in rival.doubts
+        confidence, outcome, first = rival.said[0], rival.outcome, best.said[0]
+        owner = "whose" in best.doubts and outcome is best.outcome and "whose" not in rival.doubts
         explicit = not outcome.pair and outcome.score >= 2 and not outcome.graded
-        told = best.outcome.pair and explicit and said.column in mine
-        told = told or ("which" in best.doubts and explicit and outcome.score >= 2.9)
-        if best.score - rival.score >= _MARGIN and not whose and not told:
+        notes = best.outcome.pair and explicit and confidence.column in mine
+        notes = notes or ("which" in best.doubts and explicit and outcome.score >= 2.9)
+        if best.score - rival.score >= _MARGIN and not owner and not notes:
             return True
-        other = outcome is not best.outcome
-        apart = best.outcome.score - outcome.score >= _ROLE_MARGIN
-        if other and said.column in mine and apart and not told:
+        peer = outcome is not best.outcome
+        distance = best.outcome.score - outcome.score >= _ROLE_MARGIN
+        if peer and confidence.column in mine and distance and not notes:
             return True
-        if other and say_the_same(best.outcome, outcome):
+        if peer and say_the_same(best.outcome, outcome):
             return True
-        return not other and first.score - said.score >= _ROLE_MARGIN and not whose
+        return not peer and first.score - confidence.score >= _ROLE_MARGIN and not owner
 
     def _of_one_model(self, best: Choice) -> list[Choice]:
         """Return readings of a confidence that has an outcome of its own among several."""
         if len(best.said) < 2:
             return []
         own = {model_key(o.column, GRADE_ROLES): o for o in self.all_outcomes if not o.pair}
-        models = {model_key(said.column, SAID_ROLES): said for said in best.said}
+        models = {model_key(confidence.column, SAID_ROLES): confidence for confidence in best.said}
         return [
-            Choice((said,), own[model], best.score - 1)
-            for model, said in models.items()
+            Choice((confidence,), own[model], best.score - 1)
+            for model, confidence in models.items()
             if model and model in own and own[model].column != best.outcome.column
         ]
 
     def _is_weak(self, best: Choice, near: Sequence[Choice]) -> bool:
         """Return whether names and content together do not carry the reading."""
-        said, outcome, found = best.said[0], best.outcome, best.match
-        weak = said.score < _SAID_LEAST or outcome.score < _OUTCOME_LEAST
-        if said.probs or found is None:
+        confidence, outcome, result = best.said[0], best.outcome, best.match
+        weak = confidence.score < _SAID_LEAST or outcome.score < _OUTCOME_LEAST
+        if confidence.probs or result is None:
             return weak
-        agrees = found.auroc > 0.55 and found.z > 3
+        agrees = result.auroc > 0.55 and result.z > 3
         if outcome.pair:
-            return weak or (said.named < 2 and not agrees)
+            return weak or (confidence.named < 2 and not agrees)
         roles = name_roles(outcome.column)
-        known = outcome.score >= 3.2 and bool({*outcome.right} & _PLAIN)
-        core = roles.graded >= 2.9 or outcome.verified or known
-        linked = are_linked(said, outcome)
-        surely = linked and agrees and found.z > 4
-        if surely and said.score >= 2.5 and outcome.score >= 1.9 and not outcome.doubt:
+        is_known = outcome.score >= 3.2 and bool({*outcome.right} & _PLAIN)
+        core = roles.graded >= 2.9 or outcome.verified or is_known
+        linked = are_linked(confidence, outcome)
+        surely = linked and agrees and result.z > 4
+        if surely and confidence.score >= 2.5 and outcome.score >= 1.9 and not outcome.doubt:
             weak = False
         if surely and outcome.doubt == "unsure" and not outcome.notes:
             best.doubts = tuple(doubt for doubt in best.doubts if doubt != "unsure")
         # A similarity to the right answer goes with the outcome, and is no confidence.
-        measured = name_roles(said.column).measure and not linked
-        if said.named < 2 and (measured or not (agrees and (core or linked))):
+        measurements = name_roles(confidence.column).measure and not linked
+        if confidence.named < 2 and (measurements or not (agrees and (core or linked))):
             weak = True
         if not core and not linked and not agrees:
             weak = True
-        if agrees and said.named >= 2.5 and not near and self._is_alone(outcome):
+        if agrees and confidence.named >= 2.5 and not near and self._is_alone(outcome):
             return False
-        strong = said.named >= 2.5 and not outcome.doubt and outcome.score >= 2 and not near
-        if weak and strong and roles.right >= 1 > roles.gold and found.auroc > 0.6 and found.z > 4:
+        strong = confidence.named >= 2.5 and not outcome.doubt and outcome.score >= 2 and not near
+        if (
+            weak
+            and strong
+            and roles.right >= 1 > roles.gold
+            and result.auroc > 0.6
+            and result.z > 4
+        ):
             best.notes += (f"{outcome.column} goes with the confidence: it is the outcome.",)
             return False
         return weak
@@ -338,43 +364,45 @@ class _Assignment:
 
         A column `y` of 0 and 1 is then what the confidence, which it goes with, is about.
         """
-        others = [o for o in self.outcomes if o.score >= _LEAST_OUTCOME and o is not outcome]
+        peers = [o for o in self.outcomes if o.score >= _LEAST_OUTCOME and o is not outcome]
         usual = not (outcome.doubt or outcome.graded or outcome.happened)
-        return usual and not others and not self.pairs and name_roles(outcome.column).right >= 1
+        return usual and not peers and not self.pairs and name_roles(outcome.column).right >= 1
 
     def _with_left_out(self, best: Choice) -> Choice:
         """Say what could have been used and was not."""
-        mine = {said.column for said in best.said}
-        left = [
+        mine = {confidence.column for confidence in best.said}
+        remaining = [
             outcome.column
             for outcome in self.outcomes
             if outcome.score >= _OUTCOME_LEAST and outcome.column not in self.made
             and outcome.column != best.outcome.column and not say_the_same(outcome, best.outcome)
         ]  # fmt: skip
-        left += [c.column for c in self.said if c.score >= _SAID_LEAST and c.column not in mine]
+        remaining += [
+            c.column for c in self.said if c.score >= _SAID_LEAST and c.column not in mine
+        ]
         notes = best.notes
-        if left:
-            notes += (f"Not used: {', '.join(dict.fromkeys(left))}.",)
+        if remaining:
+            notes += (f"Not used: {', '.join(dict.fromkeys(remaining))}.",)
         if self.made:
-            shown = ", ".join(sorted(self.made))
-            notes += (f"{shown} follows from the confidence and is no outcome.",)
+            text = ", ".join(sorted(self.made))
+            notes += (f"{text} follows from the confidence and is no outcome.",)
         return structs.replace(best, notes=notes)
 
     def _lacking(self) -> str:
-        said = [c.column for c in self.said if c.score >= 2]
+        confidence = [c.column for c in self.said if c.score >= 2]
         graded = [o.column for o in (*self.outcomes, *self.pairs) if o.score >= 1.9]
-        if said and graded:
-            return f"{said[0]} and {graded[0]} do not belong to the same rows"
-        if said:
-            return "outcome:" + ",".join(said[:3])
+        if confidence and graded:
+            return f"{confidence[0]} and {graded[0]} do not belong to the same rows"
+        if confidence:
+            return "outcome:" + ",".join(confidence[:3])
         return "confidence:" + ",".join(graded[:3]) if graded else ""
 
 
 def _is_turned(choice: Choice) -> bool:
     """Return whether confidence is higher where a column with a neutral name says wrong."""
-    found, outcome = choice.match, choice.outcome
-    known = outcome.pair or outcome.verified or name_roles(outcome.column).graded >= _CORE
-    return found is not None and found.z < -_SURELY and not known
+    result, outcome = choice.match, choice.outcome
+    is_known = outcome.pair or outcome.verified or name_roles(outcome.column).graded >= _CORE
+    return result is not None and result.z < -_SURELY and not is_known
 
 
 def _by_evidence(choices: Sequence[Choice]) -> list[Choice]:
@@ -384,11 +412,11 @@ def _by_evidence(choices: Sequence[Choice]) -> list[Choice]:
     """
 
     def weight(choice: Choice) -> float:
-        found = choice.matches[0]
+        result = choice.matches[0]
         neutral = not (choice.outcome.pair or name_roles(choice.outcome.column).graded >= _CORE)
-        together = 1.5 * ((found.z > _SURELY) - (found.z < -_SURELY)) if neutral else 0.0
+        joint = 1.5 * ((result.z > _SURELY) - (result.z < -_SURELY)) if neutral else 0.0
         strange = 1.5 * bool({"whose", "decision"} & {choice.said[0].doubt, choice.outcome.doubt})
-        return choice.score + together - strange
+        return choice.score + joint - strange
 
     return sorted(choices, key=weight, reverse=True)
 
@@ -428,5 +456,5 @@ def _known(outcome: OutcomeCandidate) -> OutcomeCandidate:
 
 
 def _agree(left: OutcomeCandidate, right: OutcomeCandidate) -> bool:
-    count, same = agreement(left, right)
-    return count <= 20 or same >= 0.97
+    count, equal = agreement(left, right)
+    return count <= 20 or equal >= 0.97

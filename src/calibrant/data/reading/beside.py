@@ -24,8 +24,8 @@ def model_of(name: str, roles: frozenset[str]) -> str:
     bare = re.sub(r"\s*[(\[{][^)\]}]*[)\]}]", "", name)
     bare = bare if _roleless(bare, roles) else re.sub(r"[(\[{)\]}]", " ", name)
     pieces = re.split(r"([\s_.:/|?!,;–-]+)", bare)
-    kept = [piece for piece in pieces if not _says(piece, roles)]
-    return "".join(kept).strip(" \t_-–.,:;/|?!%()[]{}") if len(kept) < len(pieces) else ""
+    selection = [piece for piece in pieces if not _says(piece, roles)]
+    return "".join(selection).strip(" \t_-–.,:;/|?!%()[]{}") if len(selection) < len(pieces) else ""
 
 
 def _says(piece: str, roles: frozenset[str]) -> bool:
@@ -52,15 +52,15 @@ def models_beside(
     for outcome in outcomes:
         if model := model_key(outcome.column, GRADE_ROLES):
             graded.setdefault(model, []).append(outcome)
-    both = [key for key in by_model if key in graded]
-    alone = all(len(by_model[key]) == 1 == len(graded[key]) for key in both)
-    if len(both) >= 2 and alone and not _some_are_left(said, outcomes, by_model, graded):
+    pair = [key for key in by_model if key in graded]
+    alone = all(len(by_model[key]) == 1 == len(graded[key]) for key in pair)
+    if len(pair) >= 2 and alone and not _some_are_left(said, outcomes, by_model, graded):
         place = {column.name: n for n, column in enumerate(columns)}
-        found = [
+        matches = [
             (model_of(by_model[k][0].column, SAID_ROLES), by_model[k][0], graded[k][0])
-            for k in both
+            for k in pair
         ]
-        return sorted(found, key=lambda triple: place[triple[1].column])
+        return sorted(matches, key=lambda triple: place[triple[1].column])
     return _by_prefix(said, outcomes) or _by_place(columns, said, outcomes)
 
 
@@ -77,20 +77,20 @@ def _some_are_left(
 ) -> bool:
     """Return whether a strong confidence has no outcome of its model: then somebody is asked."""
     strong = {c.column for c in said if c.score >= 3}
-    matched = {c.column for key, some in by_model.items() if key in graded for c in some}
+    matched = {c.column for key, subset in by_model.items() if key in graded for c in subset}
     plain = [o for o in outcomes if o.score >= 2.6 and not model_of(o.column, GRADE_ROLES)]
     return bool(strong - matched) or (bool(plain) and len(plain) < len(outcomes) - len(matched))
 
 
 def _by_prefix(said: Sequence[SaidCandidate], outcomes: Sequence[OutcomeCandidate]) -> list[Beside]:
     """Return `x` beside `x_outcome`, where at least two are named so."""
-    found = []
+    matches = []
     for candidate in said:
         own = [o for o in outcomes if o.column.lower().startswith(candidate.column.lower() + "_")]
         if len(own) == 1:
             name = re.sub(r"^(?:prob|p|conf)(?=[a-z])", "", candidate.column, flags=re.I)
-            found.append((name, candidate, own[0]))
-    return found if len(found) >= 2 else []
+            matches.append((name, candidate, own[0]))
+    return matches if len(matches) >= 2 else []
 
 
 def _by_place(
@@ -98,10 +98,10 @@ def _by_place(
 ) -> list[Beside]:
     """Return numbers that each have the same outcome column right after them: `ok`, `ok [2]`."""
     by_said, by_outcome = {c.column: c for c in said}, {o.column: o for o in outcomes}
-    found = [
+    matches = [
         (re.sub(r" \[\d+\]$", "", left.name), by_said[left.name], by_outcome[right.name])
         for left, right in pairwise(columns)
         if left.name in by_said and right.name in by_outcome and not left.roles.other
     ]
-    called = {re.sub(r" \[\d+\]$", "", outcome.column) for _, _, outcome in found}
-    return found if len(found) >= 2 and len(called) == 1 else []
+    called = {re.sub(r" \[\d+\]$", "", outcome.column) for _, _, outcome in matches}
+    return matches if len(matches) >= 2 and len(called) == 1 else []

@@ -84,8 +84,8 @@ def match(said: SaidCandidate, outcome: OutcomeCandidate) -> Match:
     """Return rows, share right, mean confidence and how well the confidence ranks."""
     p, y = said.values, outcome.values
     inside = np.isfinite(p) if said.ranked else (p >= -1e-9) & (p <= 1 + 1e-6)
-    both = inside & np.isfinite(y)
-    p, y = p[both], y[both]
+    overlap = inside & np.isfinite(y)
+    p, y = p[overlap], y[overlap]
     if not p.size:
         return Match(0, np.nan, np.nan, 0.5, 0.0)
     auroc, z = _ranked(p, y > 0.5)
@@ -95,27 +95,29 @@ def match(said: SaidCandidate, outcome: OutcomeCandidate) -> Match:
 
 def _ranked(p: Floats, right: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[float, float]:
     """Return the area under the curve and how many standard errors it is from chance."""
-    ones, zeros = int(right.sum()), int((~right).sum())
-    if not ones or not zeros:
+    ones_vector, zeros = int(right.sum()), int((~right).sum())
+    if not ones_vector or not zeros:
         return 0.5, 0.0
     _, place, counts = np.unique(p, return_inverse=True, return_counts=True)
     rank = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    area = (rank[right].sum() - ones * (ones + 1) / 2) / (ones * zeros)
-    return float(area), float((area - 0.5) / np.sqrt((ones + zeros + 1) / (12 * ones * zeros)))
+    area = (rank[right].sum() - ones_vector * (ones_vector + 1) / 2) / (ones_vector * zeros)
+    return float(area), float(
+        (area - 0.5) / np.sqrt((ones_vector + zeros + 1) / (12 * ones_vector * zeros))
+    )
 
 
 def agreement(left: OutcomeCandidate, right: OutcomeCandidate) -> tuple[int, float]:
     """Return how many rows both speak of, and the share in which they say the same."""
-    both = np.isfinite(left.values) & np.isfinite(right.values)
-    count = int(both.sum())
-    same = float((left.values[both] == right.values[both]).mean()) if count else 0.0
-    return count, same
+    overlap = np.isfinite(left.values) & np.isfinite(right.values)
+    count = int(overlap.sum())
+    equal = float((left.values[overlap] == right.values[overlap]).mean()) if count else 0.0
+    return count, equal
 
 
 def say_the_same(left: OutcomeCandidate, right: OutcomeCandidate) -> bool:
     """Return whether two outcomes are one."""
-    count, same = agreement(left, right)
-    return count > 5 and same > 0.98
+    count, equal = agreement(left, right)
+    return count > 5 and equal > 0.98
 
 
 class Choice(Struct):
@@ -134,4 +136,6 @@ class Choice(Struct):
     def matches(self) -> list[Match]:
         """How each confidence goes with its outcome."""
         own = self.outcomes or (self.outcome,) * len(self.said)
-        return [match(said, outcome) for said, outcome in zip(self.said, own, strict=True)]
+        return [
+            match(confidence, outcome) for confidence, outcome in zip(self.said, own, strict=True)
+        ]

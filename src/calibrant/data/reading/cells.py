@@ -80,11 +80,11 @@ def parse_numbers(column: pl.Series) -> Cells:
         none = np.zeros(size, dtype=bool)
         return Cells(plain.to_numpy().astype(float), none, none, none)
     parsed = _parse_odd(text.filter(odd).unique())
-    found = pl.DataFrame({"cell": text}).join(parsed, on="cell", how="left", maintain_order="left")
-    extra = found["value"].to_numpy().astype(float)
+    result = pl.DataFrame({"cell": text}).join(parsed, on="cell", how="left", maintain_order="left")
+    extra = result["value"].to_numpy().astype(float)
     values = np.where(odd.to_numpy(), extra, plain.to_numpy().astype(float))
     words = odd & ~text.is_in(MISSING_TEXT) & pl.Series(np.isnan(values))
-    flags = (found[name].fill_null(False).to_numpy() for name in ("marked", "decorated"))
+    flags = (result[name].fill_null(False).to_numpy() for name in ("marked", "decorated"))
     missing = text.is_in(MISSING_TEXT).fill_null(False).to_numpy()
     return Cells(np.where(missing, np.nan, values), next(flags), words.to_numpy(), next(flags))
 
@@ -93,25 +93,27 @@ def _parse_odd(cells: pl.Series) -> pl.DataFrame:
     """Return the values of cells that are no plain numbers, by cell; null where there is none."""
     bare = cells.str.replace_all(_BLANKS, "")
     parts = [bare.str.extract(_NUMBER, group) for group in (1, 2, 3)]
-    number, of = (part.str.replace(",", ".").cast(pl.Float64, strict=False) for part in parts[::2])
+    number, entry = (
+        part.str.replace(",", ".").cast(pl.Float64, strict=False) for part in parts[::2]
+    )
     mark = parts[1].fill_null("")
     inside = bare.str.extract(_INSIDE, 1).str.replace(",", ".").cast(pl.Float64, strict=False)
-    value, whole = number.to_numpy().astype(float), of.to_numpy().astype(float)
+    value, whole = number.to_numpy().astype(float), entry.to_numpy().astype(float)
     percent = mark.is_in(["%", "％", "percent", "pct"]).to_numpy()
     shares = mark.is_in(["/", "outof"]).to_numpy() & (whole > 0)
     # A number may not have another behind it, unless this says what it is a share of.
     wrong = np.isfinite(whole) & ~shares | mark.is_in(["/", "outof"]).to_numpy() & ~shares
-    known = np.isfinite(value) & ~wrong
+    finite = np.isfinite(value) & ~wrong
     within = inside.to_numpy().astype(float) / 100
     with np.errstate(divide="ignore", invalid="ignore"):
         read = np.where(percent, value / 100, np.where(shares, value / whole, value))
     plain = bare.str.contains(r"^[+-]?[0-9]*[.,]?[0-9]+(?:e[+-]?[0-9]+)?[%％]?$").to_numpy()
-    values = np.where(known, read, within)
+    values = np.where(finite, read, within)
     return pl.DataFrame(
         {
             "cell": cells,
             "value": pl.Series(values).fill_nan(None),
-            "marked": (known & (percent | shares)) | (~known & np.isfinite(within)),
+            "marked": (finite & (percent | shares)) | (~finite & np.isfinite(within)),
             "decorated": np.isfinite(values) & ~plain,
         }
     )
@@ -182,10 +184,12 @@ def scale_range(scale: str) -> tuple[float, float]:
 
 def word_scale(words: Mapping[str, int]) -> str | None:
     """Return what the words of a column stand for as a scale, where most are known levels."""
-    known = {word: LEVELS[word] for word in words if word in LEVELS}
-    if len(known) < 2 or sum(words[word] for word in known) <= 0.8 * sum(words.values()):
+    known_names = {word: LEVELS[word] for word in words if word in LEVELS}
+    if len(known_names) < 2 or sum(words[word] for word in known_names) <= 0.8 * sum(
+        words.values()
+    ):
         return None
-    return ",".join(f"{word}={x:g}" for word, x in sorted(known.items(), key=lambda i: -i[1]))
+    return ",".join(f"{word}={x:g}" for word, x in sorted(known_names.items(), key=lambda i: -i[1]))
 
 
 def word_values(scale: str) -> dict[str, float]:

@@ -21,8 +21,8 @@ _SCORES = frozenset({"reward", "margin", "logit"})
 
 def said_candidates(columns: Iterable[Column]) -> list[SaidCandidate]:
     """Return the columns that may be the confidence, the likeliest first."""
-    found = (said_candidate(column) for column in columns)
-    return sorted((c for c in found if c is not None), key=lambda c: -c.score)
+    matches = (said_candidate(column) for column in columns)
+    return sorted((c for c in matches if c is not None), key=lambda c: -c.score)
 
 
 def said_candidate(column: Column) -> SaidCandidate | None:
@@ -35,21 +35,21 @@ def said_candidate(column: Column) -> SaidCandidate | None:
     marked = column.cells.marked[column.known]
     if not marked.any() and {*np.unique(x)} <= {0.0, 1.0}:
         return None
-    found = _by_scale(column, x, marked)
+    result = _by_scale(column, x, marked)
     if max(column.roles.confidence, column.roles.logprob, column.roles.uncertainty) < 0.5:
-        found.score = min(found.score, _NAMELESS)
-    if column.roles.somebody and not found.ranked:
-        found.doubt = found.doubt or "whose"
-        found.score -= 0.8
-        found.notes += (f"{column.name} may say how sure somebody else is, not the model.",)
+        result.score = min(result.score, _NAMELESS)
+    if column.roles.somebody and not result.ranked:
+        result.doubt = result.doubt or "whose"
+        result.score -= 0.8
+        result.notes += (f"{column.name} may say how sure somebody else is, not the model.",)
     distinct = np.unique(x)
     if distinct.size == 1:
-        found.score -= 1.5
-        found.notes += (f"{column.name} is always {distinct[0]:g}.",)
+        result.score -= 1.5
+        result.notes += (f"{column.name} is always {distinct[0]:g}.",)
     if column.cells.text.sum() > 0.5 * column.height:
-        found.score -= 1
-    found.notes += tuple(_cell_notes(column))
-    return found
+        result.score -= 1
+    result.notes += tuple(_cell_notes(column))
+    return result
 
 
 def _word_levels(column: Column) -> SaidCandidate | None:
@@ -106,9 +106,9 @@ def _uncertainty(column: Column, named: float, inside: float) -> SaidCandidate:
     if inside >= 0.995 and "entropy" not in column.tokens:
         note = f"{column.name} says how unsure the model was: confidence is 1 - {column.name}."
         return _candidate(column, named + 1, named, "uncertainty", doubt="uncertainty", note=note)
-    found = _candidate(column, named - 0.5, named, RANK_DOWN, doubt=RANK)
-    found.notes = (f"A low {column.name} means sure; it has no scale.",)
-    return found
+    result = _candidate(column, named - 0.5, named, RANK_DOWN, doubt=RANK)
+    result.notes = (f"A low {column.name} means sure; it has no scale.",)
+    return result
 
 
 def _shares(
@@ -119,29 +119,29 @@ def _shares(
     inside: float,
 ) -> SaidCandidate:
     name = column.roles.confidence - column.roles.other
-    both = marked.any() and (~marked).sum() > 0.01 * marked.size and top <= 1
+    pair = marked.any() and (~marked).sum() > 0.01 * marked.size and top <= 1
     note = ""
     if inside < 1:
         out = round((1 - inside) * column.numbers.size)
         note = f"{out} of the values of {column.name} lie outside 0 to 1."
-    if both:
+    if pair:
         share = (~marked).mean()
         note = f"{share:.0%} of the cells of {column.name} have no percent sign."
-    scale = PERCENT if marked.mean() > 0.5 and not both else FRACTION
+    scale = PERCENT if marked.mean() > 0.5 and not pair else FRACTION
     return _candidate(column, score + 2, name, scale, note=note)
 
 
 def _levels_or_percent(column: Column, score: float, plain: Floats) -> SaidCandidate:
     name = column.roles.confidence - column.roles.other
     codes = plain[plain >= 0]
-    found = scale_of(codes, column.name)
+    result = scale_of(codes, column.name)
     top = float(codes.max())
-    if found.doubt == MIXED:
+    if result.doubt == MIXED:
         return _candidate(column, score + 2, name, MIXED, doubt=MIXED)
     if top <= 10:
         whole = bool((codes == np.round(codes)).all())
         scale = levels_of(codes, column.name)
-        doubt = LEVELS if found.doubt == LEVELS or not whole or codes.size < 10 else found.doubt
+        doubt = LEVELS if result.doubt == LEVELS or not whole or codes.size < 10 else result.doubt
         return _candidate(
             column, score + (1 if whole else -0.5), name, scale, doubt=doubt or LEVELS
         )

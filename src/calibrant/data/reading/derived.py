@@ -78,9 +78,9 @@ class Derived(Struct, frozen=True):
     def _classes(self, frame: pl.DataFrame, own: Sequence[str]) -> pl.DataFrame:
         values = np.stack([parse_numbers(frame[name]).values for name in own])
         classes = [class_of(name, self.probs) for name in own]
-        said, right = top_class(values, classes, frame[self.gold])
+        statement, right = top_class(values, classes, frame[self.gold])
         return frame.with_columns(
-            _words(self.outcome, right), pl.Series(self.said, said).fill_nan(None)
+            _words(self.outcome, right), pl.Series(self.said, statement).fill_nan(None)
         )
 
     def _graded(self, frame: pl.DataFrame, question: str) -> pl.DataFrame:
@@ -110,9 +110,9 @@ def _mapped(
 
 
 def _words(name: str, right: Floats) -> pl.Series:
-    known = np.isfinite(right)
+    finite = np.isfinite(right)
     words = np.where(right > 0.5, "right", "wrong")
-    return pl.Series(name, [str(w) if k else None for w, k in zip(words, known, strict=True)])
+    return pl.Series(name, [str(w) if k else None for w, k in zip(words, finite, strict=True)])
 
 
 def _by_meaning(frame: pl.DataFrame, answer: str, gold: str, question: str) -> Floats:
@@ -170,8 +170,8 @@ def derived_of(asked: Mapping[str, str | None], names: Sequence[str]) -> Derived
         return Derived(f"top class = {label}", gold=label, probs=probs, said=f"highest {probs}")
     answer = asked.get("answer")
     if answer is None and names:
-        known = columns_called("answer", names)
-        answer = known[0] if len(known) == 1 else None
+        known_values = columns_called("answer", names)
+        answer = known_values[0] if len(known_values) == 1 else None
     if not answer or not gold:
         raise InputError(
             Hint("{gold} needs the column of the answers"),

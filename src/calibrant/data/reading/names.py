@@ -18,8 +18,8 @@ def _weights() -> dict[str, dict[str, float]]:
     for role, words_of in WORDS["roles"].items():
         for weight, words in words_of.items():
             for word in words.split():
-                known = by_token.setdefault(word, {})
-                known[role] = max(float(weight), known.get(role, 0.0))
+                known_names = by_token.setdefault(word, {})
+                known_names[role] = max(float(weight), known_names.get(role, 0.0))
     return by_token
 
 
@@ -105,11 +105,11 @@ def columns_called(use: str, names: Sequence[str]) -> list[str]:
 
 def token_weights(token: str) -> dict[str, float]:
     """Return the weight of a word by role, told by its stem where the word is not known."""
-    known = _WEIGHTS.get(token)
-    if known is None:
+    known_values = _WEIGHTS.get(token)
+    if known_values is None:
         stem = next((word for start, word in _STEMS.items() if token.startswith(start)), "")
-        known = _WEIGHTS.get(stem, {})
-    return known
+        known_values = _WEIGHTS.get(stem, {})
+    return known_values
 
 
 @lru_cache(maxsize=4096)
@@ -128,12 +128,12 @@ def name_roles(name: str) -> NameRoles:
     words = [word for word in words if not word.isdigit()] or tokens(leaf)
     weighed = [(word, _PARENT) for parent in parents for word in tokens(parent)]
     weighed += [(word, 1.0 if word is words[-1] else _MODIFIER) for word in words]
-    found: dict[str, float] = {}
+    matches: dict[str, float] = {}
     for word, factor in weighed:
         for role, weight in token_weights(word).items():
             full = role == "wrong" and factor == _MODIFIER
-            found[role] = max(found.get(role, 0.0), weight if full else weight * factor)
-    return _settled(found, words, leaf)
+            matches[role] = max(matches.get(role, 0.0), weight if full else weight * factor)
+    return _settled(matches, words, leaf)
 
 
 def _settled(found: dict[str, float], words: list[str], leaf: str) -> NameRoles:
@@ -148,9 +148,9 @@ def _settled(found: dict[str, float], words: list[str], leaf: str) -> NameRoles:
         found["confidence"] = 0.0
     if found.get("wrong", 0.0) >= 2:
         found["right"] = 0.0
-    known = {role: found.get(role, 0.0) for role in NameRoles.__struct_fields__[:10]}
+    known_names = {role: found.get(role, 0.0) for role in NameRoles.__struct_fields__[:10]}
     return NameRoles(
-        **known,
+        **known_names,
         names_answer=names_answer,
         somebody=bool(here & _KINDS["somebody"]),
         decision=bool(here & _KINDS["decision"]),

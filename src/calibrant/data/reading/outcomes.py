@@ -19,8 +19,8 @@ def outcome_candidates(
     columns: Iterable[Column], said: Sequence[SaidCandidate]
 ) -> list[OutcomeCandidate]:
     """Return the columns that may be the outcome, the likeliest first."""
-    found = [candidate for column in columns for candidate in _candidates(column, said)]
-    return sorted(found, key=lambda candidate: -candidate.score)
+    matches = [candidate for column in columns for candidate in _candidates(column, said)]
+    return sorted(matches, key=lambda candidate: -candidate.score)
 
 
 def _candidates(column: Column, said: Sequence[SaidCandidate]) -> list[OutcomeCandidate]:
@@ -29,17 +29,17 @@ def _candidates(column: Column, said: Sequence[SaidCandidate]) -> list[OutcomeCa
         return _graded(column) if column.numeric else []
     roles = column.roles
     good, bad = {*words} & RIGHT, {*words} & WRONG | {*words} & {"x"}
-    yes, no, rest = {*words} & YES, {*words} & NO, {*words} & NEITHER
-    unknown = {*words} - good - bad - yes - no - rest
+    yes, no, remainder = {*words} & YES, {*words} & NO, {*words} & NEITHER
+    unknown = {*words} - good - bad - yes - no - remainder
     share = 1 - sum(words[word] for word in unknown) / max(sum(words.values()), 1)
     doubt = "decision" if roles.decision and roles.right < 2.9 else ""
-    known = bool((good and bad) or (yes and no))
-    if unknown and share >= 0.75 and len(unknown) <= 3 and roles.graded >= 2 and known:
-        doubt, rest, share = "leftover", rest | unknown, 1.0
+    is_known = bool((good and bad) or (yes and no))
+    if unknown and share >= 0.75 and len(unknown) <= 3 and roles.graded >= 2 and is_known:
+        doubt, remainder, share = "leftover", remainder | unknown, 1.0
     if share >= 0.97 and good | bad and not good | bad <= _CODES:
-        return [_by_words(column, good, bad, yes, no, rest, doubt)]
+        return [_by_words(column, good, bad, yes, no, remainder, doubt)]
     if share >= 0.97 and yes | no:
-        return [_by_yes(column, yes, no, rest, doubt)]
+        return [_by_yes(column, yes, no, remainder, doubt)]
     if {"c", "i"} <= {*words} <= {"c", "i", "n", "p"}:
         wrong = {"i"} | ({"p"} & {*words})
         note = f"C, I and N of {column.name} are read as right, wrong and not attempted."
@@ -57,8 +57,8 @@ def _candidates(column: Column, said: Sequence[SaidCandidate]) -> list[OutcomeCa
 def _against(column: Column) -> float:
     """Return what speaks against a column as an outcome by its name."""
     roles = column.roles
-    other = 0.0 if "accuracy" in column.tokens else 0.5 * roles.other
-    return other + 0.7 * roles.text * (roles.right < 2)
+    peer = 0.0 if "accuracy" in column.tokens else 0.5 * roles.other
+    return peer + 0.7 * roles.text * (roles.right < 2)
 
 
 def _constant(column: Column, rest: set[str]) -> float:
@@ -68,8 +68,8 @@ def _constant(column: Column, rest: set[str]) -> float:
 def _left_out(column: Column, rest: set[str]) -> tuple[str, ...]:
     if not rest:
         return ()
-    count, shown = sum(column.words[word] for word in rest), ", ".join(sorted(rest))
-    return (f"{count:,} rows whose {column.name} is {shown} are neither right nor wrong.",)
+    count, text = sum(column.words[word] for word in rest), ", ".join(sorted(rest))
+    return (f"{count:,} rows whose {column.name} is {text} are neither right nor wrong.",)
 
 
 def _by_words(
@@ -96,9 +96,9 @@ def _by_yes(
     against = _against(column) + _constant(column, rest)
     notes = _left_out(column, rest)
     if roles.wrong >= 2 and roles.wrong > roles.right:
-        shown = [", ".join(sorted(some)) or word for some, word in ((yes, "yes"), (no, "no"))]
+        text = [", ".join(sorted(subset)) or word for subset, word in ((yes, "yes"), (no, "no"))]
         note = (
-            f"{column.name} says what went wrong: {shown[0]} is read as wrong, {shown[1]} as right."
+            f"{column.name} says what went wrong: {text[0]} is read as wrong, {text[1]} as right."
         )
         doubt = doubt or ("error" if roles.wrong < 2.9 else "")
         score = 1.5 + 0.7 * roles.wrong - against
@@ -223,14 +223,14 @@ def _candidate(
 
 def turned(outcome: OutcomeCandidate) -> OutcomeCandidate:
     """Return the outcome with right and wrong exchanged."""
-    shown = ", ".join(outcome.wrong)
+    text = ", ".join(outcome.wrong)
     return OutcomeCandidate(
         outcome.column,
         outcome.score,
         1 - outcome.values,
         outcome.wrong,
         outcome.right,
-        notes=(f"{shown} in {outcome.column} is read as right.",),
+        notes=(f"{text} in {outcome.column} is read as right.",),
         graded=outcome.graded,
         leftover=outcome.leftover,
     )

@@ -34,9 +34,9 @@ def plain_answers(cells: pl.Series, *, truth: bool = False) -> pl.Series:
 def equal_answers(answer: pl.Series, gold: pl.Series) -> Floats:
     """Return 1 where an answer is the right one, 0 where it is not, NaN where either is missing."""
     truth = _only_truth(answer) and _only_truth(gold)
-    given, right = (plain_answers(cells, truth=truth) for cells in (answer, gold))
-    lacking = (given.is_null() | right.is_null() | (right == "")).to_numpy()
-    equal = (given == right).fill_null(False).to_numpy()
+    values, right = (plain_answers(cells, truth=truth) for cells in (answer, gold))
+    lacking = (values.is_null() | right.is_null() | (right == "")).to_numpy()
+    equal = (values == right).fill_null(False).to_numpy()
     return np.where(lacking, np.nan, equal)
 
 
@@ -60,16 +60,16 @@ def is_closed(answer: pl.Series, gold: pl.Series) -> bool:
     False
     """
     truth = _only_truth(answer) and _only_truth(gold)
-    given, right = (plain_answers(cells, truth=truth) for cells in (answer, gold))
-    return _is_closed(given, right)
+    values, right = (plain_answers(cells, truth=truth) for cells in (answer, gold))
+    return _is_closed(values, right)
 
 
 def _is_closed(given: pl.Series, right: pl.Series) -> bool:
     kinds = right.drop_nulls().unique()
     wrong = given.filter((given != right).fill_null(False)).is_in(kinds.implode())
-    known = given.drop_nulls().is_in(kinds.implode()).mean()
-    others = wrong.mean() if wrong.len() >= _LEAST_ROWS else known
-    enough = float(str(known if known is not None else 1)) >= _KNOWN
+    known_values = given.drop_nulls().is_in(kinds.implode()).mean()
+    others = wrong.mean() if wrong.len() >= _LEAST_ROWS else known_values
+    enough = float(str(known_values if known_values is not None else 1)) >= _KNOWN
     return enough and (kinds.len() <= _FEW_CLASSES or float(str(others)) >= _KNOWN)
 
 
@@ -84,12 +84,12 @@ def pair_candidates(columns: Sequence[Column]) -> list[OutcomeCandidate]:
         and column.roles.confidence < 2.5
     ]
     golds = [column for column in usable if column.roles.gold >= 1]
-    found = []
+    matches = []
     for answer in usable:
         for gold in golds:
             if answer is not gold and _may_answer(answer, gold, golds):
-                found.append(_pair(answer, gold))
-    return sorted((pair for pair in found if pair is not None), key=lambda pair: -pair.score)
+                matches.append(_pair(answer, gold))
+    return sorted((pair for pair in matches if pair is not None), key=lambda pair: -pair.score)
 
 
 def _may_answer(answer: Column, gold: Column, golds: Sequence[Column]) -> bool:
@@ -100,14 +100,14 @@ def _may_answer(answer: Column, gold: Column, golds: Sequence[Column]) -> bool:
         return False
     if roles.answer + 0.5 * _names_model(answer) >= 1.4 and roles.gold < 2.5 and roles.right < 2.9:
         return True
-    known = YES | NO | RIGHT | WRONG
-    if not answer.words or {*answer.words} <= known:
+    known_values = YES | NO | RIGHT | WRONG
+    if not answer.words or {*answer.words} <= known_values:
         return False
     if 1 <= roles.right < 2.9 or not roles.gold:
         return True
     return roles.gold <= 1 and any(
-        other is not answer and other.roles.gold >= 1.7 and {*answer.words} <= {*other.words}
-        for other in golds
+        peer is not answer and peer.roles.gold >= 1.7 and {*answer.words} <= {*peer.words}
+        for peer in golds
     )
 
 
@@ -117,31 +117,35 @@ def _names_model(column: Column) -> float:
 
 def _pair(answer: Column, gold: Column) -> OutcomeCandidate | None:
     truth = bool(answer.words) and {*answer.words, *gold.words} <= {*_TRUTH}
-    given, right = (plain_answers(column.series, truth=truth) for column in (answer, gold))
-    both = given.is_not_null() & right.is_not_null() & (right != "")
-    if int(both.sum()) < _LEAST_ROWS:
+    values, right = (plain_answers(column.series, truth=truth) for column in (answer, gold))
+    overlap = values.is_not_null() & right.is_not_null() & (right != "")
+    if int(overlap.sum()) < _LEAST_ROWS:
         return None
-    equal = (given == right).filter(both).mean()
-    a, g = {*given.filter(both).unique()}, {*right.filter(both).unique()}
+    equal = (values == right).filter(overlap).mean()
+    a, g = {*values.filter(overlap).unique()}, {*right.filter(overlap).unique()}
     shared, share = len(a & g) / max(1, min(len(a), len(g))), float(str(equal))
-    named = gold.roles.gold
-    always = share > 0.9995 and not (len(g) >= 2 and named >= 1.7)
+    names = gold.roles.gold
+    always = share > 0.9995 and not (len(g) >= 2 and names >= 1.7)
     if shared < 0.34 or share < 0.02 or always or _mostly_lists(g):
         return None
-    if a | g <= YES | NO | RIGHT | WRONG and not (answer.roles.answer and named > 1):
+    if a | g <= YES | NO | RIGHT | WRONG and not (answer.roles.answer and names > 1):
         return None
-    closed, same = len(g) <= _FEW_CLASSES, bool(answer.words) and {*answer.words} <= {*gold.words}
-    score = 0.6 + 0.5 * answer.roles.answer + 0.6 * named + 0.5 * (shared > 0.6) + 0.3 * closed
-    score += 1.2 * (same and named >= 1.7) + 1.2 * share_a_stem(_rest(answer), _rest(gold))
-    known = float(str(given.filter(both).is_in([*g]).mean()))
-    fine = _is_closed(given.filter(both), right.filter(both))
+    closed, is_same = (
+        len(g) <= _FEW_CLASSES,
+        bool(answer.words) and {*answer.words} <= {*gold.words},
+    )
+    score = 0.6 + 0.5 * answer.roles.answer + 0.6 * names + 0.5 * (shared > 0.6) + 0.3 * closed
+    score += 1.2 * (is_same and names >= 1.7) + 1.2 * share_a_stem(_rest(answer), _rest(gold))
+    known_names = float(str(values.filter(overlap).is_in([*g]).mean()))
+    fine = _is_closed(values.filter(overlap), right.filter(overlap))
     notes = [f"An answer is right where {answer.name} equals {gold.name}."]
-    blank = float(str(given.fill_null("").eq("").mean()))
+    blank = float(str(values.fill_null("").eq("").mean()))
     if blank:
         notes.append(f"{blank:.1%} of the rows have no {answer.name}: these are not attempted.")
     if not fine:
         notes.append(
-            f"{1 - known:.0%} of the answers are none of the right ones of any row: if they are "
+            f"{1 - known_names:.0%} of the answers are none of the right ones of any row: "
+            "if they are "
             "free text, they are graded by meaning."
         )
     return OutcomeCandidate(
@@ -157,15 +161,15 @@ def _pair(answer: Column, gold: Column) -> OutcomeCandidate | None:
 
 
 def _mostly_lists(values: Iterable[str]) -> bool:
-    some = [*values][:50]
-    return sum("[" in value for value in some) > 0.5 * len(some)
+    subset = [*values][:50]
+    return sum("[" in value for value in subset) > 0.5 * len(subset)
 
 
 def _rest(column: Column) -> list[str]:
     """Return the words of a name that say no role: what an answer and its gold share."""
     words = tokens(column.name.split(".")[-1])
-    rest = [word for word in words if not {"answer", "gold"} & {*token_weights(word)}]
-    return rest or [column.name.split(".")[-1].lower()]
+    remainder = [word for word in words if not {"answer", "gold"} & {*token_weights(word)}]
+    return remainder or [column.name.split(".")[-1].lower()]
 
 
 def class_candidates(
@@ -173,7 +177,7 @@ def class_candidates(
 ) -> tuple[list[tuple[SaidCandidate, OutcomeCandidate]], set[str]]:
     """Return readings of class probabilities with the label, and all columns that hold such."""
     shares = [c for c in columns if c.numeric and _are_shares(c.numbers)]
-    found, used = [], set[str]()
+    matches, used = [], set[str]()
     for prefix, members in _families(shares).items():
         total = np.nansum([column.cells.values for column in members.values()], axis=0)
         if len(members) < 2 or (np.abs(total - 1) < 0.03).mean() < 0.9:
@@ -181,10 +185,10 @@ def class_candidates(
         used |= {column.name for column in members.values()}
         for label in columns:
             classes = {*label.words}
-            held = classes & {*members} and classes <= {*members}
-            if held and not label.numeric and label.roles.gold >= max(1, label.roles.answer):
-                found.append(_top_class(prefix, members, label))
-    return found, used
+            holding = classes & {*members} and classes <= {*members}
+            if holding and not label.numeric and label.roles.gold >= max(1, label.roles.answer):
+                matches.append(_top_class(prefix, members, label))
+    return matches, used
 
 
 def _are_shares(x: Floats) -> bool:
@@ -195,10 +199,10 @@ def _families(columns: Iterable[Column]) -> dict[str, dict[str, Column]]:
     """Return columns by what their names share, each by the class that it names."""
     families: dict[str, dict[str, Column]] = {}
     for column in columns:
-        if found := re.fullmatch(r"(.*[_. \-])([^_. \-]+)", column.name):
-            families.setdefault(found[1], {})[found[2].lower()] = column
-        if found := re.fullmatch(r"([^_. \-]+)([_. \-].*)", column.name):
-            families.setdefault(f"*{found[2]}", {})[found[1].lower()] = column
+        if match := re.fullmatch(r"(.*[_. \-])([^_. \-]+)", column.name):
+            families.setdefault(match[1], {})[match[2].lower()] = column
+        if match := re.fullmatch(r"([^_. \-]+)([_. \-].*)", column.name):
+            families.setdefault(f"*{match[2]}", {})[match[1].lower()] = column
     return families
 
 
@@ -206,7 +210,7 @@ def _top_class(
     prefix: str, members: Mapping[str, Column], label: Column
 ) -> tuple[SaidCandidate, OutcomeCandidate]:
     values = np.stack([column.cells.values for column in members.values()])
-    said, right = top_class(values, [*members], label.series)
+    statement, right = top_class(values, [*members], label.series)
     names = ",".join(column.name for column in members.values())
     note = f"The confidence is the highest of {len(members)} class probabilities."
     outcome = OutcomeCandidate(
@@ -217,7 +221,7 @@ def _top_class(
         answer=prefix,
         gold=label.name,
     )
-    return SaidCandidate(names, 5.0, 5.0, FRACTION, said, "", (note,), probs=prefix), outcome
+    return SaidCandidate(names, 5.0, 5.0, FRACTION, statement, "", (note,), probs=prefix), outcome
 
 
 def top_class(values: Floats, classes: Sequence[str], label: pl.Series) -> tuple[Floats, Floats]:
@@ -232,10 +236,10 @@ def top_class(values: Floats, classes: Sequence[str], label: pl.Series) -> tuple
     label
         What each was.
     """
-    known = np.isfinite(values).any(axis=0)
+    finite = np.isfinite(values).any(axis=0)
     filled = np.where(np.isfinite(values), values, -np.inf)
     best = np.array([*classes])[filled.argmax(axis=0)]
     text = label.cast(pl.String).str.strip_chars().str.to_lowercase()
-    lacking = (text.is_null() | (text == "")).to_numpy() | ~known
+    lacking = (text.is_null() | (text == "")).to_numpy() | ~finite
     right = best == text.fill_null("").to_numpy()
-    return np.where(known, filled.max(axis=0), np.nan), np.where(lacking, np.nan, right)
+    return np.where(finite, filled.max(axis=0), np.nan), np.where(lacking, np.nan, right)

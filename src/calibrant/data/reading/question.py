@@ -52,23 +52,29 @@ def options_of(choice: Choice, fixed: Mapping[str, str | None]) -> dict[str, str
     fixed
         Options that somebody named.
     """
-    said, outcome = choice.said[0], choice.outcome
+    confidence, outcome = choice.said[0], choice.outcome
     options = {"confidence": ",".join(c.column for c in choice.said)}
     outcomes = choice.outcomes or (outcome,)
-    if said.probs:
-        options = {"probs": said.probs, "correct": outcome.gold}
+    if confidence.probs:
+        options = {"probs": confidence.probs, "correct": outcome.gold}
     elif outcome.pair:
         options |= {"answer": outcome.answer, "gold": outcome.gold}
     else:
         options["correct"] = ",".join(o.column for o in outcomes)
-        known = all(_is_usual(o.right, 1.0) and _is_usual(o.wrong, 0.0) for o in outcomes)
-        if outcome.inverted or outcome.graded or not known or outcome.leftover or not outcome.right:
+        is_known = all(_is_usual(o.right, 1.0) and _is_usual(o.wrong, 0.0) for o in outcomes)
+        if (
+            outcome.inverted
+            or outcome.graded
+            or not is_known
+            or outcome.leftover
+            or not outcome.right
+        ):
             options["right"] = ",".join(outcome.right)
             if outcome.leftover or not outcome.right:
                 options["right"] += "/" + ",".join(outcome.wrong)
     scales = {c.scale for c in choice.said}
-    if len(scales) == 1 and scales != {FRACTION} and not said.probs:
-        options["scale"] = said.scale
+    if len(scales) == 1 and scales != {FRACTION} and not confidence.probs:
+        options["scale"] = confidence.scale
     return {name: text for name, text in options.items() if fixed.get(name) is None}
 
 
@@ -94,25 +100,25 @@ def _told(choice: Choice, height: int) -> str:
     """Return a reading in words, with what follows from it."""
     outcomes = choice.outcomes or (choice.outcome,) * len(choice.said)
     parts = []
-    for said, outcome, found in zip(choice.said, outcomes, choice.matches, strict=True):
-        column = "the likeliest class" if said.probs else said.column
-        scale = "" if said.scale == FRACTION else f" ({said.scale})"
+    for confidence, outcome, matches in zip(choice.said, outcomes, choice.matches, strict=True):
+        column = "the likeliest class" if confidence.probs else confidence.column
+        scale = "" if confidence.scale == FRACTION else f" ({confidence.scale})"
         what = outcome.column
         if not outcome.pair:
             words, means = (outcome.right, "right") if outcome.right else (outcome.wrong, "wrong")
             what += f" = {' or '.join(words[:4])} means {means}".replace("= <", "<").replace(
                 "= >", ">"
             )
-        parts.append(f"{column}{scale}, {what}: {_numbers(found, height)}")
+        parts.append(f"{column}{scale}, {what}: {_numbers(matches, height)}")
     return "; ".join(parts)
 
 
 def _numbers(found: Match, height: int) -> str:
     if not found.n:
         return "no row has both"
-    said = "" if np.isnan(found.said) else f"says {found.said:.0%}, "
+    confidence = "" if np.isnan(found.said) else f"says {found.said:.0%}, "
     rows = f"{found.n:,} of {height:,} rows" if found.n < height else f"{height:,} rows"
-    return f"{said}is right {found.right:.0%} ({rows}, AUROC {found.auroc:.2f})"
+    return f"{confidence}is right {found.right:.0%} ({rows}, AUROC {found.auroc:.2f})"
 
 
 def refusal(
@@ -131,25 +137,25 @@ def refusal(
     first
         The role that lacks a column.
     """
-    lacks, _, found = why.partition(":")
+    lacks, _, result = why.partition(":")
     if lacks not in ("confidence", "outcome"):
-        lacks, found = ("confidence" if first == "confidence" else "outcome"), ""
-        other = [name for part in ("confidence", "correct") for name in chosen.get(part, ())]
-        if not other:
+        lacks, result = ("confidence" if first == "confidence" else "outcome"), ""
+        peer = [name for part in ("confidence", "correct") for name in chosen.get(part, ())]
+        if not peer:
             return _neither(why, names)
-        found = other[0]
+        result = peer[0]
     if lacks == "confidence":
         sampled = columns_called("sampled", names)
-        rule = f"there are grades ({found}), but there is no column 'confidence'"
-        if sampled and " = " in found:
+        rule = f"there are grades ({result}), but there is no column 'confidence'"
+        if sampled and " = " in result:
             return UnavailableError(rule, hint=_sampled(sampled[0], names))
-        shown = ", ".join(names[:12])
-        hint = Hint("name it with {confidence} (there are: {0})", shown)
+        text = ", ".join(names[:12])
+        hint = Hint("name it with {confidence} (there are: {0})", text)
         error = NoConfidenceError(rule, hint=hint)
-        error.graded = tuple(name for name in found.split(",") if name in names)
+        error.graded = tuple(name for name in result.split(",") if name in names)
         return error
     rule = (
-        f"there is a confidence ({found}), but no column 'correct': calibration needs a right or "
+        f"there is a confidence ({result}), but no column 'correct': calibration needs a right or "
         "wrong for each answer"
     )
     hint = Hint(
@@ -191,13 +197,13 @@ def right_of_errors(column: pl.Series) -> tuple[str | None, str]:
     """
     if name_roles(column.name).wrong < 2:
         return None, ""
-    found = next(iter(outcome_candidates([Column(column)], ())), None)
-    if found is None or not found.inverted or found.graded:
+    result = next(iter(outcome_candidates([Column(column)], ())), None)
+    if result is None or not result.inverted or result.graded:
         return None, ""
-    if not found.doubt:
-        return ",".join(found.right), found.notes[0]
-    ways = [
+    if not result.doubt:
+        return ",".join(result.right), result.notes[0]
+    modes = [
         PossibleReading(f"{column.name} = {' or '.join(words)} means right", {"right": words[0]})
-        for words in (found.right, found.wrong)
+        for words in (result.right, result.wrong)
     ]
-    raise QuestionError(f"{_DOUBTS['error']} {found.notes[0]}", readings=ways)
+    raise QuestionError(f"{_DOUBTS['error']} {result.notes[0]}", readings=modes)

@@ -38,23 +38,25 @@ def verify(
 
 
 def _settled_by(outcome: OutcomeCandidate, pair: OutcomeCandidate) -> bool:
-    count, same = agreement(outcome, pair)
-    known = pair.values[np.isfinite(pair.values) & np.isfinite(outcome.values)]
-    if count < _LEAST_ROWS or not 0 < known.mean() < 1:
+    count, equal = agreement(outcome, pair)
+    finite = pair.values[np.isfinite(pair.values) & np.isfinite(outcome.values)]
+    if count < _LEAST_ROWS or not 0 < finite.mean() < 1:
         return False
-    if same > _SAME:
+    if equal > _SAME:
         outcome.score += 2
         outcome.verified = True
         outcome.doubt = "" if outcome.doubt in _SETTLED else outcome.doubt
-        outcome.notes += (f"{outcome.column} agrees with {pair.column} in {same:.0%} of the rows.",)
+        outcome.notes += (
+            f"{outcome.column} agrees with {pair.column} in {equal:.0%} of the rows.",
+        )
         pair.same = outcome.column
         return True
     if pair.closed and pair.score >= 3 and outcome.score >= 2:
-        if same < _OPPOSITE:
+        if equal < _OPPOSITE:
             outcome.doubt = outcome.doubt or "direction"
             outcome.notes += (f"{outcome.column} is the opposite of {pair.column}.",)
             return True
-        if same < _OTHER:
+        if equal < _OTHER:
             outcome.conflict = pair
             return True
     return False
@@ -70,16 +72,16 @@ def lift_by_association(
         for outcome in outcomes[:12]:
             if outcome.column == candidate.column:
                 continue
-            found = match(candidate, outcome)
-            if abs(found.z) <= 5 or not 0.001 < found.auroc < 0.999:
+            hit = match(candidate, outcome)
+            if abs(hit.z) <= 5 or not 0.001 < hit.auroc < 0.999:
                 continue
             column = columns[outcome.column]
             weak = 0.5 < outcome.score < 2 and not column.roles.names_answer
             language = {"lang", "language"} & {*column.tokens}
             if candidate.score >= 2 and candidate.named >= 1 and weak and not language:
                 outcome.score, outcome.doubt = 2.0, outcome.doubt or "unsure"
-            other = columns[candidate.column].roles.other if candidate.column in columns else 0
-            nameless = candidate.named < 1 and candidate.score < 2.2 and other < 2
+            peer = columns[candidate.column].roles.other if candidate.column in columns else 0
+            nameless = candidate.named < 1 and candidate.score < 2.2 and peer < 2
             if outcome.score >= 2.05 and nameless:
                 candidate.score, candidate.doubt = 2.2, candidate.doubt or "unsure"
 
@@ -96,12 +98,12 @@ def lift_neutral(
         for outcome in outcomes[:12]:
             roles = columns[outcome.column].roles
             own = columns[candidate.column].roles
-            other = max(roles.other, roles.text, roles.names_answer, own.other)
+            peer = max(roles.other, roles.text, roles.names_answer, own.other)
             shares = candidate.scale in ("fraction", "percent") and not candidate.doubt
-            if other or not shares or outcome.column == candidate.column or outcome.graded:
+            if peer or not shares or outcome.column == candidate.column or outcome.graded:
                 continue
-            found = match(candidate, outcome)
-            if abs(found.z) > 5 and not is_threshold(candidate, outcome, found):
+            hit = match(candidate, outcome)
+            if abs(hit.z) > 5 and not is_threshold(candidate, outcome, hit):
                 candidate.score, candidate.doubt = max(candidate.score, 2.2), "unsure"
                 outcome.score, outcome.doubt = max(outcome.score, 2.0), "unsure"
 

@@ -70,8 +70,8 @@ def require_column(
 def require_one_name(used: Iterable[str], names: Sequence[str]) -> None:
     """Refuse a column in use whose name another has too: a reader gave that one a number."""
     for name in used:
-        count = 1 + sum(re.fullmatch(re.escape(name) + r" \[\d+\]", other) is not None
-                        for other in names)  # fmt: skip
+        count = 1 + sum(re.fullmatch(re.escape(name) + r" \[\d+\]", peer) is not None
+                        for peer in names)  # fmt: skip
         if count > 1:
             raise InputError(
                 f"the header names the column {name!r} {count} times",
@@ -109,28 +109,28 @@ def resolve_roles(
         Other tables are read beside this one, and such numbers may tell which rows belong together.
     """
     columns = {
-        role: _asked(role, wanted, names)
+        role: _asked(role, target, names)
         for role in ROLES
-        if (wanted := asked.get(role)) is not None
+        if (target := asked.get(role)) is not None
     }
-    given = {*columns}
+    values = {*columns}
     roles = _judged(names, columns, asked, peek, sample, optional)
     guessed = list(roles.guessed)
     for role in ROLES:
         if role in columns:
             continue
         if role == "model" and not roles.models:
-            chosen, others = _model([name for name in names if name not in _taken(columns)], peek)
-            roles = structs.replace(roles, same={role: others} if others else {})
+            choice, peers = _model([name for name in names if name not in _taken(columns)], peek)
+            roles = structs.replace(roles, same={role: peers} if peers else {})
         else:
-            chosen = _by_name(role, names, columns)
-        columns[role] = [] if chosen is None else [chosen]
-        guessed += [role] if chosen is not None and chosen != role else []
+            choice = _by_name(role, names, columns)
+        columns[role] = [] if choice is None else [choice]
+        guessed += [role] if choice is not None and choice != role else []
     if not columns["question_id"] and number_ids:
         columns["question_id"] = _numbers_of_questions(names, columns, peek, beside_others)
         guessed += ["question_id"] * len(columns["question_id"])
     require_one_name([name for name in _taken(columns) if not roles.models], names)
-    models = roles.models or _models_beside(columns, given)
+    models = roles.models or _models_beside(columns, values)
     order = {role: columns[role] for role in ROLES}
     return structs.replace(
         roles,
@@ -151,7 +151,7 @@ def _by_name(role: str, names: Sequence[str], columns: Mapping[str, Sequence[str
 
 
 def _taken(columns: Mapping[str, Sequence[str]]) -> set[str]:
-    return {name for some in columns.values() for name in some}
+    return {name for subset in columns.values() for name in subset}
 
 
 def _judged(
@@ -165,8 +165,8 @@ def _judged(
     """Find confidence and outcome, and add them to the columns; others are not looked at."""
     if asked.get("gold") or asked.get("probs"):
         derived = derived_of(asked, names)
-        said, outcome = derived.said, derived.outcome
-        columns |= {"confidence": [said]} if said else {}
+        confidence, outcome = derived.said, derived.outcome
+        columns |= {"confidence": [confidence]} if confidence else {}
         columns["correct"] = [outcome]
         roles = Roles(columns, derived=derived, notes=derived.notes, options=derived.options)
         if "confidence" in columns:
@@ -178,7 +178,7 @@ def _judged(
     if all(role in columns for role in _REQUIRED):
         return roles
     rows = sample()
-    named = Named(
+    by_name = Named(
         tuple(columns.get("confidence", ())),
         tuple(columns.get("correct", ())),
         frozenset(_taken(columns) - {*columns.get("confidence", ()), *columns.get("correct", ())}),
@@ -186,8 +186,8 @@ def _judged(
     if roles.derived is not None:
         rows = roles.derived.applied(rows.lazy()).collect()
     if all(role in columns or role in optional for role in _REQUIRED):
-        return _with_confidence(columns, rows, named, roles, asked, optional)
-    decision = decide(rows, named)
+        return _with_confidence(columns, rows, by_name, roles, asked, optional)
+    decision = decide(rows, by_name)
     if decision.kind == REFUSE:
         if {"correct"} & {*names} and "correct" not in columns and "confidence" in columns:
             columns["correct"] = ["correct"]
@@ -210,24 +210,29 @@ def _take_schema(
     if "correct" in optional:
         columns["correct"] = ["correct"]
         return
-    held = peek(["correct"])["correct"].head(100_000)
+    holding = peek(["correct"])["correct"].head(100_000)
     # Few other numbers are slips of single rows, and these are told row by row.
-    shares = held.dtype.is_numeric() and (held.is_between(0, 1).mean() or 0) >= _MOSTLY
-    if held.dtype.is_nested() or shares or held.null_count() == held.len() or is_outcome(held):
+    shares = holding.dtype.is_numeric() and (holding.is_between(0, 1).mean() or 0) >= _MOSTLY
+    if (
+        holding.dtype.is_nested()
+        or shares
+        or holding.null_count() == holding.len()
+        or is_outcome(holding)
+    ):
         columns["correct"] = ["correct"]
 
 
 def _open(decision: Decision, asked: Mapping[str, str | None]) -> tuple[str, ...]:
     """Return the doubts that no option has answered."""
-    answered = set[str]()
+    answers = set[str]()
     if asked.get("scale") is not None:
-        answered |= {"levels", "mixed", "words", "rank", "logprob", "uncertainty"}
+        answers |= {"levels", "mixed", "words", "rank", "logprob", "uncertainty"}
     if asked.get("right") is not None:
-        answered |= {"error", "word", "letters", "graded", "decision", "leftover", "direction"}
-    named = all(asked.get(role) is not None for role in _REQUIRED)
-    if named:
-        answered |= {"which", "unsure", "whose", "direction"}
-    return tuple(doubt for doubt in decision.doubts if doubt not in answered)
+        answers |= {"error", "word", "letters", "graded", "decision", "leftover", "direction"}
+    names = all(asked.get(role) is not None for role in _REQUIRED)
+    if names:
+        answers |= {"which", "unsure", "whose", "direction"}
+    return tuple(doubt for doubt in decision.doubts if doubt not in answers)
 
 
 def _with_confidence(
@@ -246,8 +251,8 @@ def _with_confidence(
         return _taken_choice(decision.choices[0], columns, roles, {**asked, "scale": ""})
     if "confidence" in columns or "confidence" in optional:
         return roles
-    found = said_candidates([Column(series) for series in rows])
-    sure = [c for c in found if c.score >= _SURE]
+    matches = said_candidates([Column(series) for series in rows])
+    sure = [c for c in matches if c.score >= _SURE]
     if not sure:
         raise refusal(decision.why, [*rows.columns], columns, "confidence")
     near = [c for c in sure if sure[0].score - c.score < 1.2]
@@ -290,28 +295,30 @@ def _taken_choice(
 
 
 def _names_of(choice: Choice) -> list[str]:
-    return [said.column for said in choice.said]
+    return [confidence.column for confidence in choice.said]
 
 
 def _models_beside(columns: Mapping[str, Sequence[str]], given: set[str]) -> tuple[str, ...]:
     """Return the names of the models that stand side by side; none where they do not."""
-    said = columns["confidence"]
+    confidence = columns["confidence"]
     for role in BESIDE:
-        if len(columns[role]) not in (0, 1, len(said)):
+        if len(columns[role]) not in (0, 1, len(confidence)):
             raise InputError(
-                f"columns for confidence: {len(said)}, columns for {role}: {len(columns[role])}",
+                f"columns for confidence: {len(confidence)}, columns for {role}: "
+                f"{len(columns[role])}",
                 hint="name one for all of them, or one for each in the same order",
             )
-    if len(said) < 2 or len(columns["correct"]) < 2 or not given:
+    if len(confidence) < 2 or len(columns["correct"]) < 2 or not given:
         return ()
     if columns["model"]:
         raise InputError(
-            f"models stand side by side ({', '.join(said)}), and column {columns['model'][0]} "
+            f"models stand side by side ({', '.join(confidence)}), and column "
+            f"{columns['model'][0]} "
             "names models too",
             hint="rename that column, or save one row per question and model",
         )
-    models = [model_of(name, frozenset({"confidence"})) for name in said]
-    return tuple(models if all(models) and len({*models}) == len(models) else said)
+    models = [model_of(name, frozenset({"confidence"})) for name in confidence]
+    return tuple(models if all(models) and len({*models}) == len(models) else confidence)
 
 
 def _numbers_of_questions(
@@ -385,11 +392,11 @@ def _model(names: Sequence[str], peek: Peek) -> tuple[str | None, tuple[str, ...
     most = max(counts.values())
     # One name per row of the others: what differs is told apart, what is constant adds nothing.
     if table.height > most or any(1 < count < most for count in counts.values()):
-        ways = [Hint("{model}", model=name) for name in columns[:4]]
-        text = ", ".join(f"{{{place}}}" for place in range(len(ways)))
+        modes = [Hint("{model}", model=name) for name in columns[:4]]
+        text = ", ".join(f"{{{place}}}" for place in range(len(modes)))
         raise InputError(
             f"{len(columns)} columns may be the model: {', '.join(columns)}",
-            hint=Hint(f"say which: {text}", *ways),
+            hint=Hint(f"say which: {text}", *modes),
         )
-    finest, *same = (name for name in columns if counts[name] == most)
-    return finest, tuple(same)
+    finest, *equal = (name for name in columns if counts[name] == most)
+    return finest, tuple(equal)

@@ -41,18 +41,20 @@ def scale_of(values: Floats, name: str = "") -> Scale:
     >>> scale_of(np.array([1.0, 4.0, 5.0] * 4)), scale_of(np.array([0.9, 0.8, 85.0])).doubt
     (Scale(scale='1-5', doubt='levels'), 'mixed')
     """
-    known = values[np.isfinite(values) & (values != -1)]
-    highest = float(known.max(initial=0.0))
-    if highest <= 1 or highest > 100 or known.min() < 0:
+    finite = values[np.isfinite(values) & (values != -1)]
+    highest = float(finite.max(initial=0.0))
+    if highest <= 1 or highest > 100 or finite.min() < 0:
         return Scale()
-    positive = known[known > 0]
+    positive = finite[finite > 0]
     above = float((positive > 1).mean())
-    whole = bool((known == np.round(known)).all())
+    whole = bool((finite == np.round(finite)).all())
     if highest <= _TOPS[-1]:
-        several = known.size >= _LEAST_LEVELS and np.unique(known).size > 1
-        levels = whole and several and not (above < _SOME and np.unique(known[known > 1]).size < 2)
-        return Scale(levels_of(known, name), LEVELS) if levels else Scale()
-    if not whole and _is_mixed(known):
+        several = finite.size >= _LEAST_LEVELS and np.unique(finite).size > 1
+        levels = (
+            whole and several and not (above < _SOME and np.unique(finite[finite > 1]).size < 2)
+        )
+        return Scale(levels_of(finite, name), LEVELS) if levels else Scale()
+    if not whole and _is_mixed(finite):
         return Scale(MIXED, MIXED)
     return Scale(PERCENT if above >= _SOME else FRACTION)
 
@@ -74,9 +76,9 @@ def levels_of(known: Floats, name: str) -> str:
     >>> levels_of(np.array([1.0, 4.0]), "sure"), levels_of(np.array([2.0]), "sure (1-7)")
     ('1-4', '1-7')
     """
-    stated = re.search(r"(\d+)\s*(?:[-–/]|to)+\s*(\d+)", name)
-    if stated and int(stated[1]) < int(stated[2]) and known.max() <= int(stated[2]):
-        return f"{int(stated[1])}-{int(stated[2])}"
+    confidence = re.search(r"(\d+)\s*(?:[-–/]|to)+\s*(\d+)", name)
+    if confidence and int(confidence[1]) < int(confidence[2]) and known.max() <= int(confidence[2]):
+        return f"{int(confidence[1])}-{int(confidence[2])}"
     highest, lowest = float(known.max()), float(known.min())
     top = 10 if "10" in re.findall(r"\d+", name) else next(t for t in _TOPS if t >= highest)
     return f"{0 if lowest < 1 or top == _TOPS[-1] else 1}-{top}"

@@ -48,9 +48,9 @@ def read_number(frame: pl.DataFrame, column: str, *, keep_single: bool = False) 
 def _with_text(frame: pl.DataFrame, column: str, values: Floats, text: Mask) -> pl.DataFrame:
     """Put numbers in place of a column; words that are none stand beside them."""
     words = frame[column].cast(pl.String).str.strip_chars()
-    shown = pl.select(pl.when(pl.Series(text)).then(words)).to_series()
+    label = pl.select(pl.when(pl.Series(text)).then(words)).to_series()
     numbers = pl.Series(column, values).fill_nan(None)
-    return frame.with_columns(numbers, shown.alias(f"_{column}_text"))
+    return frame.with_columns(numbers, label.alias(f"_{column}_text"))
 
 
 def read_outcome(frame: pl.DataFrame, right: str | None) -> tuple[pl.DataFrame, str | None]:
@@ -83,27 +83,27 @@ def _named_right(
     """Read outcomes by the words that somebody says mean right; others mean wrong."""
     text = lowered(column)
     words = word_counts(column, most=column.len())
-    named = _words_named(right, words)
-    meant, rest = named[0], NEITHER - {*named[0]}
-    strange = [word for some in named for word in some if word not in words]
-    if strange or not any(named):
-        shown = ", ".join([*words][:12]) + (" .." if len(words) > 12 else "")
+    names = _words_named(right, words)
+    meant, remainder = names[0], NEITHER - {*names[0]}
+    strange = [word for subset in names for word in subset if word not in words]
+    if strange or not any(names):
+        label = ", ".join([*words][:12]) + (" .." if len(words) > 12 else "")
         raise InputError(
             Hint("{right} names {0}, which does not occur", repr(", ".join(strange) or right)),
-            hint=Hint("the column holds: {0}; {1}", shown, did_you_mean(strange[0], words))
+            hint=Hint("the column holds: {0}; {1}", label, did_you_mean(strange[0], words))
             if strange
-            else Hint("the column holds: {0}", shown),
+            else Hint("the column holds: {0}", label),
         )
-    if len(named) > 1:
-        rest = {*words} - {*meant, *named[1]}
+    if len(names) > 1:
+        remainder = {*words} - {*meant, *names[1]}
     value = {word: float(word in meant) for word in words}
-    neither = text.is_in([*rest]).fill_null(False)
+    neither = text.is_in([*remainder]).fill_null(False)
     numbers = text.replace_strict(value, default=None, return_dtype=pl.Float64)
     numbers = pl.select(pl.when(~neither).then(numbers)).to_series()
     read = frame.with_columns(
         numbers.alias("correct"), _NO_TEXT.alias("_correct_text"), neither.alias("_neither")
     )
-    wrong = [word for word in sorted(words) if word not in meant and word not in rest]
+    wrong = [word for word in sorted(words) if word not in meant and word not in remainder]
     return read, "/".join([*sorted({*meant}), *wrong][:12])
 
 
@@ -135,18 +135,18 @@ def _written(part: str, words: Mapping[str, int]) -> list[str]:
         return [part]
     if bound := _BOUND.fullmatch(part):
         numbers = parse_numbers(pl.Series([*words], dtype=pl.String)).values
-        kept = _COMPARED[bound[1]](numbers, float(bound[2]))
-        return [word for word, keeps in zip(words, kept, strict=True) if keeps]
+        selection = _COMPARED[bound[1]](numbers, float(bound[2]))
+        return [word for word, keeps in zip(words, selection, strict=True) if keeps]
     return [_as_written(word, words) for word in part.split(",") if word.strip()]
 
 
 def _as_written(word: str, words: Mapping[str, int]) -> str:
     """Return a word as the cells write it: 1 is also true, and 0 false."""
     word = word.strip()
-    same = {"1": ("1.0", "true"), "0": ("0.0", "false"), "true": ("1",), "false": ("0",)}
+    equal = {"1": ("1.0", "true"), "0": ("0.0", "false"), "true": ("1",), "false": ("0",)}
     if word in words:
         return word
-    return next((other for other in same.get(word, ()) if other in words), word)
+    return next((peer for peer in equal.get(word, ()) if peer in words), word)
 
 
 def read_confidence(
@@ -181,13 +181,13 @@ def read_confidence(
     values = frame["confidence"].to_numpy()
     plain = np.zeros(values.size, dtype=bool) if marked is None else marked
     if scale is None:
-        ranked = frame["method"].is_in(list(non_probability)).fill_null(False).to_numpy()
-        bounded = ~plain & ~ranked
-        found = scale_of(values[bounded], name)
-        _refuse_small_models(frame, bounded, found)
-        if found.doubt:
-            raise scale_question(found, values[bounded])
-        if found.scale == FRACTION:
+        ranking = frame["method"].is_in(list(non_probability)).fill_null(False).to_numpy()
+        bounded = ~plain & ~ranking
+        result = scale_of(values[bounded], name)
+        _refuse_small_models(frame, bounded, result)
+        if result.doubt:
+            raise scale_question(result, values[bounded])
+        if result.scale == FRACTION:
             all_signs = bool(plain.any() and not np.isfinite(values[bounded]).any())
             return frame, PERCENT if all_signs else FRACTION, all_signs
         return _scaled(frame, values, ~bounded, PERCENT), PERCENT, True
@@ -198,9 +198,9 @@ def read_confidence(
 
 def _refuse_unbounded(values: Floats) -> None:
     """Refuse to take 1 - x of what is neither a share nor a percentage, such as an entropy."""
-    known = values[np.isfinite(values)]
-    top = float(known.max(initial=0.0))
-    if known.min(initial=0.0) < 0 or 1 < top <= 10 or top > 100:
+    finite = values[np.isfinite(values)]
+    top = float(finite.max(initial=0.0))
+    if finite.min(initial=0.0) < 0 or 1 < top <= 10 or top > 100:
         raise InputError(
             Hint(
                 "{scale} takes 1 - x of shares or percentages, and these reach {0}",
@@ -299,29 +299,29 @@ _SCALE_WORDS = {
 
 def _scale_readings(*scales: str) -> list[PossibleReading]:
     """Return a reading for each scale that may be meant."""
-    found = []
+    matches = []
     for scale in scales:
         low, _, high = scale.partition("-")
         text = _SCALE_WORDS.get(scale, f"{low} means 0 %, {high} means 100 %")
-        found.append(PossibleReading(text, {"scale": scale}))
-    return found
+        matches.append(PossibleReading(text, {"scale": scale}))
+    return matches
 
 
 def scale_question(found: Scale, values: Floats) -> InputError:
     """Return the question about a scale that the values do not settle."""
-    known = values[np.isfinite(values)]
+    finite = values[np.isfinite(values)]
     if found.doubt == MIXED:
-        share = float((known <= 1).mean())
-        rule = f"{share:.0%} of the confidences are at most 1, the others reach {known.max():g}"
+        share = float((finite <= 1).mean())
+        rule = f"{share:.0%} of the confidences are at most 1, the others reach {finite.max():g}"
         readings = _scale_readings(MIXED, PERCENT)
         return QuestionError(rule, hint=_mixed_hint(), readings=readings)
     if found.doubt == LEVELS:
-        shown = ", ".join(f"{x:g}" for x in np.unique(known)[:6])
+        text = ", ".join(f"{x:g}" for x in np.unique(finite)[:6])
         low, _, high = found.scale.partition("-")
-        other = f"{int(low == '0')}-{high}"
+        peer = f"{int(low == '0')}-{high}"
         return QuestionError(
-            f"these look like ratings ({shown}): which means certain?",
-            readings=_scale_readings(found.scale, other, PERCENT),
+            f"these look like ratings ({text}): which means certain?",
+            readings=_scale_readings(found.scale, peer, PERCENT),
             hint=Hint(
                 "if {0} is certain, use {1}; if they are percentages, use {2}",
                 found.scale.partition("-")[2],
@@ -330,7 +330,7 @@ def scale_question(found: Scale, values: Floats) -> InputError:
             ),
         )
     return QuestionError(
-        f"the confidences range from {known.min():g} to {known.max():g}: they have no scale",
+        f"the confidences range from {finite.min():g} to {finite.max():g}: they have no scale",
         readings=_scale_readings("rank", "logprob"),
         hint=Hint(
             "say what they are: {0} for log-probabilities, {1} where only their order tells",
@@ -365,6 +365,6 @@ def is_confidence(column: pl.Series) -> bool:
     if not (is_text(column.dtype) or column.dtype.is_numeric()) or is_outcome(column):
         return False
     cells = parse_numbers(column)
-    known = cells.values[np.isfinite(cells.values)]
-    usual = ((known >= -1) & (known <= 100)).mean() if known.size else 0.0
-    return bool(known.size > cells.text.sum() and usual > 0.9)
+    finite = cells.values[np.isfinite(cells.values)]
+    usual = ((finite >= -1) & (finite <= 100)).mean() if finite.size else 0.0
+    return bool(finite.size > cells.text.sum() and usual > 0.9)

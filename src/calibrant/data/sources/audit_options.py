@@ -44,9 +44,9 @@ def table_settings(given: Mapping[str, Any]) -> dict[str, Any]:
         given = {**given, "cluster": None}
     if "on_invalid" in given:
         given = {**given, "on_invalid": given["on_invalid"] or "missing"}
-    stated = {name: value for name, value in given.items() if value is not None}
-    rules = {name: value for name, value in stated.items() if name in _RULES}
-    columns = {name: value for name, value in stated.items() if name not in _RULES}
+    confidence = {name: value for name, value in given.items() if value is not None}
+    rules = {name: value for name, value in confidence.items() if name in _RULES}
+    columns = {name: value for name, value in confidence.items() if name not in _RULES}
     if "mend" in rules:
         rules["mend"] = str(rules["mend"])
     return {**rules, "columns": columns}
@@ -99,13 +99,13 @@ class AuditOptions(Struct, frozen=True, kw_only=True):
     def needs_all_rows(self) -> str | None:
         """The option that needs all rows of a question, a model or the table at once, if any."""
         names = ("weights", "cluster", "right", "mend", "graded", "repeats")
-        asked = {
+        request = {
             **{name: getattr(self.table, name) for name in names},
             "recalibrate": self.recalibrate,
             "metrics": self.named_metrics,
             "labels": self.labels,
         }
-        return next((name for name, given in asked.items() if given), None)
+        return next((name for name, value in request.items() if value), None)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -55,48 +55,48 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
     often other models are right on the questions), they are compared with the rows that are kept.
     A table with weights for a verb that cannot use them (not `weighs_rows`) is warned of.
     """
-    kept, rejected = scores.frame, scores.rejected
-    known = "question_id" not in scores.assumed
-    kept_by, lost_by = _counted(kept), _by_key(rejected, n=pl.len())
-    missed = _missing(kept, rejected) if known else {}
+    kept_rows, rejected = scores.frame, scores.rejected
+    known_values = "question_id" not in scores.assumed
+    kept_by, lost_by = _counted(kept_rows), _by_key(rejected, n=pl.len())
+    missed = _missing(kept_rows, rejected) if known_values else {}
     only = len({method for _, method in kept_by}) <= 1
     weightless = _by_key(scores.weightless, n=pl.len())
-    rows = _Rows(kept, rejected, known=known)
+    rows = _Rows(kept_rows, rejected, known=known_values)
     models = []
     for key in dict.fromkeys([*kept_by, *lost_by, *weightless]):
         missing = missed.get(key, 0)
-        counts, lost = kept_by.get(key, _Counts()), lost_by.get(key, _Counts())
+        counts, losses = kept_by.get(key, _Counts()), lost_by.get(key, _Counts())
         entry = {
             "model": key[0],
             "method": key[1],
             "only_method": only,
             "n": counts.n,
             "questions": counts.questions,
-            "dropped": lost.n,
+            "dropped": losses.n,
             "missing": missing,
-            "expected": counts.n + lost.n + missing,
+            "expected": counts.n + losses.n + missing,
             "accuracy": counts.accuracy,
             "values": counts.values,
             "answers_empty": counts.answers_empty,
             "repeated_texts": rows.repeated_texts(key) if counts.n else 0,
         }
         # A model of which nothing is missing, as of most, needs no look at its rows.
-        related = rows.related(key, missing) if counts.n and missing + lost.n else _Related()
+        related = rows.related(key, missing) if counts.n and missing + losses.n else _Related()
         models.append({**entry, **structs.asdict(related)})
     shared = None
-    if known and len(kept_by) > 1:
-        answered = kept.select(*_KEYS, "question_id").unique()["question_id"].value_counts()
-        shared = int((answered["count"] == len(kept_by)).sum())
+    if known_values and len(kept_by) > 1:
+        answers = kept_rows.select(*_KEYS, "question_id").unique()["question_id"].value_counts()
+        shared = int((answers["count"] == len(kept_by)).sum())
     whole = {
-        "rows": kept.height,
-        "rows_read": kept.height + rejected.height + scores.weightless.height,
+        "rows": kept_rows.height,
+        "rows_read": kept_rows.height + rejected.height + scores.weightless.height,
         "questions": _questions(scores.graded, kept_by),
         "questions_shared_by_all": shared,
     }
     document = data.coverage_document(models, **whole)
     document["warnings"] += reading_warnings(
         weightless=scores.weightless.height,
-        weights_unused=not weighs_rows and row_weights(kept) is not None,
+        weights_unused=not weighs_rows and row_weights(kept_rows) is not None,
         likely_weights=scores.likely_weights if weighs_rows else None,
         paired=scores.paired_by_row,
         reading=scores.reading,
@@ -168,8 +168,8 @@ def _answer_column(kept: pl.DataFrame) -> str | None:
     """
     if "answer" in kept.columns:
         return "answer"
-    told = {*_KEYS, "question_id", *_TEXTS}
-    texts = [n for n, kind in kept.schema.items() if kind == pl.String and n not in told]
+    notes = {*_KEYS, "question_id", *_TEXTS}
+    texts = [n for n, kind in kept.schema.items() if kind == pl.String and n not in notes]
     never = kept.filter((pl.col("correct").max() == 0).over(_KEYS)) if texts else kept.clear()
     if not never.height:
         return None
@@ -206,26 +206,26 @@ def _missing(kept: pl.DataFrame, rejected: pl.DataFrame) -> dict[Key, int]:
     A model most of whose questions nobody else was asked has questions of its own: it lacks none.
     """
     tables = [table for table in (kept, rejected) if "method" in table.columns]
-    named = pl.concat([table.select(*_KEYS, "question_id") for table in tables])
-    if named["model"].n_unique() == 1:
+    names = pl.concat([table.select(*_KEYS, "question_id") for table in tables])
+    if names["model"].n_unique() == 1:
         return {}  # there is nobody else whose questions it could lack
-    asked = named.drop_nulls("question_id")
-    every = asked.group_by("method").agg(pl.col("question_id").n_unique().alias("_all"))
-    answered = asked.group_by(_KEYS).agg(pl.col("question_id").n_unique().alias("_own"))
-    counts = named.select(_KEYS).unique().join(every, "method", "left", nulls_equal=True)
-    numbers = counts.join(answered, _KEYS, "left", nulls_equal=True).fill_null(0)
+    request = names.drop_nulls("question_id")
+    every = request.group_by("method").agg(pl.col("question_id").n_unique().alias("_all"))
+    answers = request.group_by(_KEYS).agg(pl.col("question_id").n_unique().alias("_own"))
+    counts = names.select(_KEYS).unique().join(every, "method", "left", nulls_equal=True)
+    numbers = counts.join(answers, _KEYS, "left", nulls_equal=True).fill_null(0)
     missing = {
         (str(row["model"]), str(row["method"])): row["_all"] - row["_own"]
         for row in numbers.iter_rows(named=True)
     }
-    return missing if not any(missing.values()) else missing | dict.fromkeys(_apart(asked), 0)
+    return missing if not any(missing.values()) else missing | dict.fromkeys(_apart(request), 0)
 
 
 def _apart(asked: pl.DataFrame) -> list[Key]:
     """Return the models most of whose questions no other model was asked."""
     once = asked.unique([*_KEYS, "question_id"])
-    others = pl.len().over("method", "question_id") > 1
-    shared = once.with_columns(_shared=others).group_by(_KEYS).agg(pl.col("_shared").mean())
+    peers = pl.len().over("method", "question_id") > 1
+    shared = once.with_columns(_shared=peers).group_by(_KEYS).agg(pl.col("_shared").mean())
     alone = shared.filter(pl.col("_shared") < _SAME_QUESTIONS)
     return [(str(model), str(method)) for model, method in alone.select(_KEYS).rows()]
 
@@ -247,11 +247,13 @@ class _Rows:
 
     @cached_property
     def _asked(self) -> dict[str, pl.Series]:
-        asked: dict[str, list[pl.Series]] = {}
+        request: dict[str, list[pl.Series]] = {}
         for table in (self._own, self._lost):
             for (_, method), part in table.items():
-                asked.setdefault(method, []).append(part["question_id"])
-        return {name: pl.concat(parts).unique(maintain_order=True) for name, parts in asked.items()}
+                request.setdefault(method, []).append(part["question_id"])
+        return {
+            name: pl.concat(parts).unique(maintain_order=True) for name, parts in request.items()
+        }
 
     @cached_property
     def _difficulty(self) -> pl.DataFrame | None:
@@ -273,17 +275,17 @@ class _Rows:
 
     def related(self, key: Key, missing: int) -> _Related:
         """Compare the outcomes of missing rows with those of the rows that are kept."""
-        kept, lost = self._own[key], self._lost.get(key)
-        if lost is not None and "correct" in lost.columns:
+        selection, losses = self._own[key], self._lost.get(key)
+        if losses is not None and "correct" in losses.columns:
             # A row without a confidence may have an outcome that is none: 7 is neither 0 nor 1.
-            grades = lost["correct"].filter(lost["correct"].is_between(0, 1))
+            grades = losses["correct"].filter(losses["correct"].is_between(0, 1))
             if grades.len():
-                return _compared(float(grades.sum()), grades.len(), kept["correct"])
+                return _compared(float(grades.sum()), grades.len(), selection["correct"])
         if not missing or self._difficulty is None:
             return _Related()
-        present = [part["question_id"] for part in (kept, lost) if part is not None]
-        asked = self._asked[key[1]]
-        absent = asked.filter(~asked.is_in(pl.concat(present).unique().implode())).implode()
+        present = [part["question_id"] for part in (selection, losses) if part is not None]
+        request = self._asked[key[1]]
+        absent = request.filter(~request.is_in(pl.concat(present).unique().implode())).implode()
         gone = self._difficulty.filter(pl.col("question_id").is_in(absent))
         here = self._difficulty.filter(~pl.col("question_id").is_in(absent))
         if not (gone.height and here.height):
@@ -298,10 +300,10 @@ def _split(frame: pl.DataFrame) -> dict[Key, pl.DataFrame]:
 
 
 def _compared(right: float, n: int, kept: pl.Series) -> _Related:
-    share, rest = right / n, float(kept.sum()) / kept.len()
+    share, remainder = right / n, float(kept.sum()) / kept.len()
     pooled = (right + float(kept.sum())) / (n + kept.len())
     error = (pooled * (1 - pooled) * (1 / n + 1 / kept.len())) ** 0.5
     # Two shares by the normal law, half an answer taken off for how few there may be.
-    apart = max(abs(share - rest) - 0.5 / n, 0.0)
-    p_value = 2 * float(ndtr(-apart / error)) if error > 0 else 1.0
-    return _Related(share, rest, p_value)
+    distance = max(abs(share - remainder) - 0.5 / n, 0.0)
+    p_value = 2 * float(ndtr(-distance / error)) if error > 0 else 1.0
+    return _Related(share, remainder, p_value)

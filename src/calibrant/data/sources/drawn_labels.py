@@ -58,11 +58,11 @@ def spread_of(frame: pl.DataFrame) -> DrawSpread | None:
     """Return how the rows of a block were spread when they were drawn, or None."""
     if ALONG not in frame.columns or SPREAD not in frame.columns:
         return None
-    along, share = (
+    extra, share = (
         frame[name].cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
         for name in (ALONG, SPREAD)
     )
-    return DrawSpread(along, np.nan_to_num(np.clip(share, 0.0, 1.0)))
+    return DrawSpread(extra, np.nan_to_num(np.clip(share, 0.0, 1.0)))
 
 
 def block_of(block: ScoreBlock, **options: Any) -> RowBlock:
@@ -181,11 +181,11 @@ class Grades:
         """
         if "chance" not in semantics.columns or not semantics["chance"].is_not_null().any():
             return None
-        judged = pl.when("correct").then(_JUDGED).otherwise(1.0 - _JUDGED)
+        verdicts = pl.when("correct").then(_JUDGED).otherwise(1.0 - _JUDGED)
         ours = pl.col("correct").is_not_null() & ~pl.col("grader").str.starts_with("given")
         graded = semantics.filter(ours).join(draws.select(*_DRAW, "answer"), on=_DRAW, how="inner")
         graded = graded.unique(ANSWER, keep="first", maintain_order=True)
-        graded = graded.select(*ANSWER, "grader", "correct", pl.col("chance").fill_null(judged))
+        graded = graded.select(*ANSWER, "grader", "correct", pl.col("chance").fill_null(verdicts))
         if graded["grader"].is_in(_BY_CHOICE).all():
             return None
         return cls(graded.join(_labels(checks), on=ANSWER, how="left", maintain_order="left"))
@@ -230,12 +230,12 @@ def study_grades(data: Any) -> Grades | None:
 
 def _labels(checks: Path | None) -> pl.DataFrame:
     """Return what people said, one row per answer and model."""
-    said: list[tuple[Any, ...]] = []
+    statement: list[tuple[Any, ...]] = []
     if checks is not None and checks.is_file():
-        said = [
+        statement = [
             (state.item.key.question_id, state.item.key.model, state.item.key.answer, state.outcome)
             for state in LabelStore(checks, create=False).states()
             if state.outcome is not None
         ]
     types = {**dict.fromkeys(ANSWER, pl.String), "checked": pl.Float64}
-    return pl.DataFrame(said, schema=types, orient="row")
+    return pl.DataFrame(statement, schema=types, orient="row")

@@ -15,8 +15,8 @@ def drawn_again(draws: pl.DataFrame) -> pl.DataFrame | None:
     How often an answer comes back is what calibration over meanings is about.
     """
     twice = draws.group_by("model", "question_id").len().filter(pl.col("len") > 1)
-    kept = draws.join(twice.select("model").unique(), on="model", how="semi")
-    return kept if kept.height else None
+    rows = draws.join(twice.select("model").unique(), on="model", how="semi")
+    return rows if rows.height else None
 
 
 def with_silent(scores: pl.DataFrame, draws: pl.DataFrame) -> pl.DataFrame:
@@ -113,13 +113,13 @@ def meaning_scores(draws: pl.DataFrame, *, keep: Sequence[str] = ()) -> pl.DataF
             ("sem1", sem.sem1, sem.label1),
             ("sem2", sem.sem2, sem.label2),
         ):
-            said = {"method": method, "confidence": confidence, "correct": grade}
-            parts.append(pl.DataFrame(keys | said))
+            confidences = {"method": method, "confidence": confidence, "correct": grade}
+            parts.append(pl.DataFrame(keys | confidences))
     scores = pl.concat(parts)
-    kept = [name for name in keep if name in draws.columns and name not in scores.columns]
-    if not kept:
+    selection = [name for name in keep if name in draws.columns and name not in scores.columns]
+    if not selection:
         return scores
-    features = draws.select("question_id", *kept).unique("question_id", keep="first")
+    features = draws.select("question_id", *selection).unique("question_id", keep="first")
     return scores.join(features, on="question_id", how="left", maintain_order="left")
 
 
@@ -230,10 +230,12 @@ def graded_by_given(
         pl.when(in_class).then(majority_grade("_given", _MEANING)).alias(GRADE)
     )
     notes = divided_note(graded, "_given", _MEANING)
-    known = pl.col(GRADE).is_not_null()
-    same = in_class & pl.col("_given").eq_missing(pl.col(GRADE)) & known
-    given_by = pl.when(same).then(pl.lit("given")).when(known).then(pl.lit("given to its meaning"))
+    finite = pl.col(GRADE).is_not_null()
+    equal = in_class & pl.col("_given").eq_missing(pl.col(GRADE)) & finite
+    given_by = (
+        pl.when(equal).then(pl.lit("given")).when(finite).then(pl.lit("given to its meaning"))
+    )
     # A grade that was given is not the grader's own: it has no chance.
-    chance = pl.when(~known).then("chance").alias("chance")
+    chance = pl.when(~finite).then("chance").alias("chance")
     graded = graded.with_columns(given_by.otherwise("grader").alias("grader"), chance)
     return draws.drop(GRADE, strict=False), graded.drop("_given"), notes

@@ -63,20 +63,20 @@ class Input(ABC):
         """
         if not self.whole_record:
             return options
-        asked = options.table
-        repeats, on_invalid = asked.repeats or self.has_repeats(), asked.on_invalid or "drop"
-        table = replace(asked, graded=True, repeats=repeats, on_invalid=on_invalid)
+        request = options.table
+        repeats, on_invalid = request.repeats or self.has_repeats(), request.on_invalid or "drop"
+        table = replace(request, graded=True, repeats=repeats, on_invalid=on_invalid)
         return replace(options, table=table)
 
     def scores(self, options: AuditOptions, rankings: Collection[str]) -> Scores:
         """Read and check the rows; `options` have the rules of this input, see `with_rules`."""
         try:
             with error_source(self.error_name):
-                table, asked, kept = self.audited(options.table, options.by)
+                table, request, selection = self.audited(options.table, options.by)
                 checked = load_scores(
                     table,
-                    **asdict(asked),
-                    features=kept,
+                    **asdict(request),
+                    features=selection,
                     by=options.by,
                     non_probability=rankings,
                     ranks=True,
@@ -99,8 +99,8 @@ class Input(ABC):
         if not self.unreadable:
             return scores
         counts = {**scores.dropped, _UNREADABLE: len(self.unreadable)}
-        named = {**scores.dropped_rows, _UNREADABLE: self.unreadable[:_PROBLEMS_NAMED]}
-        return dataclasses.replace(scores, dropped=counts, dropped_rows=named)
+        names = {**scores.dropped_rows, _UNREADABLE: self.unreadable[:_PROBLEMS_NAMED]}
+        return dataclasses.replace(scores, dropped=counts, dropped_rows=names)
 
     @abstractmethod
     def audited(self, asked: ReadingOptions, by: Sequence[str]) -> AuditedTable:

@@ -128,8 +128,8 @@ def _plain_column(values: Any, name: Any) -> Any:
     if isinstance(values, Iterator):
         return list(values)
     home = type(values).__module__.partition(".")[0]
-    known = isinstance(values, list | tuple | str) or home in _KNOWN_COLUMNS
-    if known or not (hasattr(values, "__array__") or hasattr(values, "__dlpack__")):
+    is_known = isinstance(values, list | tuple | str) or home in _KNOWN_COLUMNS
+    if is_known or not (hasattr(values, "__array__") or hasattr(values, "__dlpack__")):
         return values
     return as_column(values, str(name))
 

@@ -32,11 +32,11 @@ def page_question(
     """Return a question as a page takes it."""
     first = rows[0]
     answers = {row["model"]: row for row in reversed(rows)}.values()
-    given = meanings or [{**row, "draws": 1} for row in answers if row.get("answer")]
-    asked = first.get("question")
+    value = meanings or [{**row, "draws": 1} for row in answers if row.get("answer")]
+    request = first.get("question")
     return {
-        "id": name if name != asked else "",
-        "text": _cut(asked or f"Question {name}"),
+        "id": name if name != request else "",
+        "text": _cut(request or f"Question {name}"),
         "reference": _cut(first.get("reference") or ""),
         "answers": [
             {
@@ -45,7 +45,7 @@ def page_question(
                 "draws": row["draws"],
                 "correct": None if row["correct"] is None else row["correct"] >= _HALF,
             }
-            for row in given
+            for row in value
         ],
         "scores": [
             {

@@ -48,8 +48,8 @@ def scores_outside(data: Any, asked: ReadingOptions, recalibrate: str) -> dict[s
 
 
 def _columns(confidence: str | None, names: list[str]) -> list[str]:
-    asked = confidence or "confidence"
-    parts = [asked] if asked in names else [part.strip() for part in asked.split(",")]
+    request = confidence or "confidence"
+    parts = [request] if request in names else [part.strip() for part in request.split(",")]
     # What is not there is the reader's to refuse, by name.
     return [part for part in parts if part in names]
 
@@ -57,9 +57,9 @@ def _columns(confidence: str | None, names: list[str]) -> list[str]:
 def _counts(
     source: Any, names: list[str], column: str, asked: ReadingOptions, *, several: bool
 ) -> list[tuple[str, int]]:
-    by = asked.method or "method"
-    name = pl.col(by).cast(pl.String) if by in names else pl.lit(column)
-    if by in names and several:
+    key = asked.method or "method"
+    name = pl.col(key).cast(pl.String) if key in names else pl.lit(column)
+    if key in names and several:
         name = pl.concat_str([name, pl.lit(column)], separator=":")
     value = pl.col(column).cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
     most = 100 if asked.scale == "percent" else 1
@@ -71,8 +71,8 @@ def _counts(
         hint = "mend the value, or leave the row out"
         raise InputError(rule, source=source_name(source), row=row, hint=hint)
     table = scan_table(source).select(name.alias("name"), outside.alias("outside"))
-    counted = table.filter("outside").group_by("name", maintain_order=True).len()
-    return list(collect(counted, source).iter_rows())
+    counts = table.filter("outside").group_by("name", maintain_order=True).len()
+    return list(collect(counts, source).iter_rows())
 
 
 def with_way_out(error: InputError) -> InputError:
@@ -80,6 +80,6 @@ def with_way_out(error: InputError) -> InputError:
     if not isinstance(error, OutOfRangeError):
         return error
     advice = "if it is a score and no probability, use {recalibrate}, which makes it one"
-    way = Hint(advice, recalibrate="platt")
-    hint = error.hint + "; " + way if error.hint else way
+    mode = Hint(advice, recalibrate="platt")
+    hint = error.hint + "; " + mode if error.hint else mode
     return InputError(error.rule, source=error.source, row=error.row, hint=hint)

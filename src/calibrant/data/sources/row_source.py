@@ -77,10 +77,10 @@ def row_source(opened: Input, options: AuditOptions) -> AuditSource:
         with error_source(head["source"]):
             scores = _recalibrated(scores, options.recalibrate, options.seed, raw)
         rankings = frozenset()
-    drawn = {} if opened.pool_rows is None else {"drawn_from": opened.pool_rows}
+    sample = {} if opened.pool_rows is None else {"drawn_from": opened.pool_rows}
     return AuditSource(
         head,
-        {**_IN_MEMORY, **drawn, **scores.reading.to_dict()},
+        {**_IN_MEMORY, **sample, **scores.reading.to_dict()},
         partial(
             _blocks,
             scores,
@@ -224,7 +224,7 @@ def _recalibrated(scores: Scores, name: str, seed: int, raw: Collection[str]) ->
         on_scores = name == "platt" and block.keys["method"] in raw
         calibrator = PlattCalibrator(scale="score") if on_scores else name
         rng = named_stream(seed, "recalibrate", *block.keys.values())
-        given = (calibrator, block.confidence, block.correct)
-        fitted = cross_fitted(*given, units=block.units, weights=block.weights, rng=rng)
+        values = (calibrator, block.confidence, block.correct)
+        fitted = cross_fitted(*values, units=block.units, weights=block.weights, rng=rng)
         parts.append(block.frame.with_columns(confidence=pl.Series(fitted)))
     return replace(scores, frame=pl.concat(parts))

@@ -132,9 +132,9 @@ class Rows:
     def gaps(self, method: str) -> dict[str, float]:
         """Return what each model says more than it is right, on average, with this method."""
         if method not in self._gaps:
-            both = pl.col("confidence").is_not_null() & pl.col("correct").is_not_null()
-            named = (pl.col("method") == method) & (pl.col("model") != UNNAMED)
-            by_model = self.index.lazy().filter(both, named).group_by("model")
+            overlap = pl.col("confidence").is_not_null() & pl.col("correct").is_not_null()
+            names = (pl.col("method") == method) & (pl.col("model") != UNNAMED)
+            by_model = self.index.lazy().filter(overlap, names).group_by("model")
             gaps = by_model.agg((pl.col("confidence") - pl.col("correct")).mean()).collect()
             self._gaps[method] = {str(name): gap for name, gap in gaps.iter_rows()}
         return self._gaps[method]
@@ -142,8 +142,8 @@ class Rows:
     def values(self, facet: str) -> dict[str, int]:
         """Return the values of a facet with their numbers of rows."""
         if facet not in self._values:
-            counted = self.index[facet].value_counts(sort=True)
-            self._values[facet] = {str(n): count for n, count in counted.iter_rows() if n}
+            counts = self.index[facet].value_counts(sort=True)
+            self._values[facet] = {str(n): count for n, count in counts.iter_rows() if n}
         return self._values[facet]
 
     def page(self, query: RowQuery, *, patience: float | None = None) -> RowPage:
@@ -184,8 +184,8 @@ class Rows:
         entry = self._told(row)[0]
         alike = self.index.filter(pl.col("question") == row["question"][0]).head(400)
         whole = self.stored.at([place]).row(0, named=True)
-        shown = {*OWN, ROW, LEFT_OUT}
-        columns = {n: v for n, v in whole.items() if n not in shown and v is not None}
+        display = {*OWN, ROW, LEFT_OUT}
+        columns = {n: v for n, v in whole.items() if n not in display and v is not None}
         return {
             **entry,
             "columns": columns,
@@ -204,11 +204,11 @@ class Rows:
         order = self.index["question"].head(60 * most).unique(maintain_order=True).head(most)
         codes = order.implode()
         rows = self._told(self.index.filter(pl.col("question").is_in(codes)).head(12 * most))
-        drawn: dict[str, list[dict[str, Any]]] = {}
+        draws: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
-            drawn.setdefault(row["question_id"], []).append(row)
-        meanings = self._meanings(list(drawn))
-        page = [page_question(name, answers, meanings.get(name)) for name, answers in drawn.items()]
+            draws.setdefault(row["question_id"], []).append(row)
+        meanings = self._meanings(list(draws))
+        page = [page_question(name, answers, meanings.get(name)) for name, answers in draws.items()]
         note = f"All {every:,} questions."
         if len(page) < every:
             note = f"{len(page):,} of {every:,} questions, most confidently wrong."
@@ -273,11 +273,11 @@ class Rows:
         order = None if query.sort not in SORTS[1:] else self._order(query.sort)
         fits, end = mask.to_numpy(), query.start + query.size
         parts, before = [np.empty(0, np.uint32)], 0
-        for at in range(0, self.height if query.size else 0, _STRETCH):
+        for place in range(0, self.height if query.size else 0, _STRETCH):
             if order is None:
-                places = (np.flatnonzero(fits[at : at + _STRETCH]) + at).astype(np.uint32)
+                places = (np.flatnonzero(fits[place : place + _STRETCH]) + place).astype(np.uint32)
             else:
-                places = order[at : at + _STRETCH]
+                places = order[place : place + _STRETCH]
                 places = places[fits[places]]
             parts.append(places[max(query.start - before, 0) : max(end - before, 0)])
             before += places.size
@@ -287,18 +287,21 @@ class Rows:
 
     def _order(self, sort: str) -> Places:
         """Return all rows in an order: it is made once, since every page needs it."""
-        said = self.index["confidence"]
+        confidence = self.index["confidence"]
         with self._turn:
             if sort == "confidence":
-                order, stated = self._order("-confidence"), self.height - said.null_count()
-                return np.concatenate([order[:stated][::-1], order[stated:]])
+                order, stated_confidence = (
+                    self._order("-confidence"),
+                    self.height - confidence.null_count(),
+                )
+                return np.concatenate([order[:stated_confidence][::-1], order[stated_confidence:]])
             if sort not in self._orders and sort == "row":
                 order = np.empty(self.height, np.uint32)
                 order[self.index["place"].to_numpy()] = np.arange(self.height, dtype=np.uint32)
                 self._orders[sort] = order
             elif sort not in self._orders:
                 # Two sorted stretches, the wrong ones and the others: a stable sort joins them.
-                order = np.argsort(-said.to_numpy(), kind="stable").astype(np.uint32)
+                order = np.argsort(-confidence.to_numpy(), kind="stable").astype(np.uint32)
                 self._orders[sort] = order
         return self._orders[sort]
 
@@ -316,9 +319,9 @@ class Rows:
         texts = pl.col(names).cast(pl.String).fill_null("")
         holds = pl.any_horizontal(texts.str.contains(pattern))
         while search.done < self.height:
-            some = self.stored.stretch(search.done, _STRETCH).select(holds).collect().to_series()
-            search.found.append((some.arg_true().to_numpy() + search.done).astype(np.uint32))
-            search.done += some.len()
+            subset = self.stored.stretch(search.done, _STRETCH).select(holds).collect().to_series()
+            search.found.append((subset.arg_true().to_numpy() + search.done).astype(np.uint32))
+            search.done += subset.len()
             if patience is not None and time.monotonic() - began > patience:
                 break
         fits = np.zeros(self.height, dtype=bool)
@@ -347,10 +350,10 @@ class Rows:
 
 def _conditions(query: RowQuery) -> Iterator[pl.Expr]:
     confidence, grade = pl.col("confidence"), pl.col("correct")
-    for name, wanted in (("model", query.models), ("method", query.methods)):
-        if wanted:
+    for name, target_names in (("model", query.models), ("method", query.methods)):
+        if target_names:
             # One by one: names are compared as codes so, not as texts.
-            yield pl.any_horizontal(pl.col(name) == one for one in wanted)
+            yield pl.any_horizontal(pl.col(name) == item for item in target_names)
     for name, value in query.groups:
         yield pl.col(name) == value
     if query.low is not None:
@@ -358,8 +361,8 @@ def _conditions(query: RowQuery) -> Iterator[pl.Expr]:
     if query.high is not None:
         closed = query.high >= 1 or query.high == query.low
         yield confidence <= query.high if closed else confidence < query.high
-    for stated in query.without:
-        yield confidence != stated
+    for stated_confidence in query.without:
+        yield confidence != stated_confidence
     if query.grade:
         yield {
             "wrong": grade < _HALF,

@@ -33,12 +33,12 @@ class StoredRows:
 
     def at(self, places: Sequence[int]) -> pl.DataFrame:
         """Return the rows at these places, in their order."""
-        asked = np.asarray(places)
-        which = np.searchsorted(self._starts, asked, side="right") - 1
+        request = np.asarray(places)
+        inverse = np.searchsorted(self._starts, request, side="right") - 1
         lazy, order = list[pl.LazyFrame](), list[np.ndarray]()
-        for number in np.unique(which):
-            positions = np.flatnonzero(which == number)
-            part, offsets = self._parts[number], asked[positions] - self._starts[number]
+        for number in np.unique(inverse):
+            positions = np.flatnonzero(inverse == number)
+            part, offsets = self._parts[number], request[positions] - self._starts[number]
             if positions.size > _MANY:
                 lazy.append(part.select(pl.all().gather(offsets)))
             else:
@@ -54,5 +54,5 @@ class StoredRows:
 
     def whole(self, *columns: str) -> pl.DataFrame:
         """Return all rows, with some columns or all."""
-        wanted = columns or (pl.all(),)
-        return pl.concat(pl.collect_all(part.select(wanted) for part in self._parts))
+        target_names = columns or (pl.all(),)
+        return pl.concat(pl.collect_all(part.select(target_names) for part in self._parts))

@@ -117,8 +117,8 @@ class OpenTables(Input):
     @property
     def _drawn(self) -> list[Any]:
         """Those of the tables that hold labels which calibrant drew, with what their draw was."""
-        both = zip(self.tables, self._columns, strict=True)
-        return [table for table, names in both if WEIGHT in names]
+        pair = zip(self.tables, self._columns, strict=True)
+        return [table for table, names in pair if WEIGHT in names]
 
     def probabilities_table(self, asked: ReadingOptions) -> tuple[Any, ReadingOptions]:
         """Return the tables for verbs that count every row the same."""
@@ -160,8 +160,8 @@ class OpenTables(Input):
         if not tables or not self._hold_draws(asked):
             return None
         models = models_by_file(tables) if len(tables) > 1 else [None]
-        named = zip(tables, models, strict=True)
-        read = [_table_draws(table, asked, model or "model") for table, model in named]
+        names = zip(tables, models, strict=True)
+        read = [_table_draws(table, asked, model or "model") for table, model in names]
         return pl.concat(read, how="diagonal_relaxed")
 
     def holds_only_draws(self, asked: ReadingOptions) -> bool:
@@ -170,8 +170,8 @@ class OpenTables(Input):
         return asked.confidence is None and self._hold_draws(asked) and "confidence" not in states
 
     def _hold_draws(self, asked: ReadingOptions) -> bool:
-        needed = {"class_id", asked.question or "question_id"}
-        return all(needed <= {*names} for names in self._columns)
+        requirement = {"class_id", asked.question or "question_id"}
+        return all(requirement <= {*names} for names in self._columns)
 
     def _require_labels(self, correct: str | None) -> None:
         """Say why a table without a single label cannot be audited, before its rows are read."""
@@ -197,19 +197,19 @@ def _refuse_graded_lists(source: Any, confidence: str | None, correct: str | Non
         return
     if isinstance(schema.get(column), pl.List):
         rule = f"{column!r} holds a list of grades in each row, one per sampled answer"
-        named = {"samples": lists[0], "correct": column}
-        hint = Hint("name the answers too: {samples} {correct}", **named)
+        by_name = {"samples": lists[0], "correct": column}
+        hint = Hint("name the answers too: {samples} {correct}", **by_name)
         raise InputError(rule, source=source_name(source), hint=hint)
 
 
 def _table_draws(given: Any, options: ReadingOptions, model: str) -> pl.DataFrame:
     table = read_table(given)
     for role, name in _ROLES.items():
-        asked = getattr(options, role)
-        if asked is None or asked == name:
+        request = getattr(options, role)
+        if request is None or request == name:
             continue
-        require_known([asked], table.columns, "there is no column {}", source=source_name(given))
-        table = table.drop(name, strict=False).rename({asked: name})
+        require_known([request], table.columns, "there is no column {}", source=source_name(given))
+        table = table.drop(name, strict=False).rename({request: name})
     if "correct" not in table.columns:
         rule = "a table of draws needs a grade per draw: a column correct"
         raise InputError(rule, source=source_name(given))
@@ -253,8 +253,8 @@ class OpenStudy(Input):
             return table, asked
         grade = pl.col("correct").cast(pl.Float64)
         shares = table.filter((grade > 0) & (grade < 1))["method"].unique().to_list()
-        kept = table.filter(~pl.col("method").is_in([*sorted(ranking_methods()), *shares]))
-        return (kept if kept.height else table), asked
+        mask = table.filter(~pl.col("method").is_in([*sorted(ranking_methods()), *shares]))
+        return (mask if mask.height else table), asked
 
     def every_row(self, asked: ReadingOptions) -> tuple[pl.DataFrame, ReadingOptions]:
         """Return the scores that state a chance, and the answers without one."""
@@ -283,8 +283,10 @@ class OpenStudy(Input):
         if not (study.has("draws") and study.has("semantics")):
             return None
         answers = study.read("draws")
-        wanted = [name for name in ("answer", "stated_confidence") if name in answers.columns]
-        draws = study.read("semantics").join(answers.select(*_KEY, *wanted), on=_KEY, how="left")
+        target_names = [name for name in ("answer", "stated_confidence") if name in answers.columns]
+        draws = study.read("semantics").join(
+            answers.select(*_KEY, *target_names), on=_KEY, how="left"
+        )
         draws = draws.filter(pl.col("purpose") == "answer")
         if by and study.has("questions"):
             questions = study.read("questions")

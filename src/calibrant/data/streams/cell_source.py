@@ -116,12 +116,12 @@ class SummedTable:
 
     def refuse_rankings(self) -> None:
         """Refuse methods that rank answers without being a probability."""
-        named = {key[1] for key in self.total.blocks} - {"confidence"}
-        if not named:
+        names = {key[1] for key in self.total.blocks} - {"confidence"}
+        if not names:
             return
         from calibrant.core.method_words import ranking_methods
 
-        rankings = sorted(named & ranking_methods())
+        rankings = sorted(names & ranking_methods())
         if rankings:
             raise InputError(
                 f"{rankings[0]} is a score, not a probability, and a streamed audit takes "
@@ -144,12 +144,12 @@ class SummedTable:
         """Return how many wrong and right answers of a block have no confidence."""
         model, method, *group = keys.values()
         column = [*keys][2] if group else (self.streamed.plan.by or ("",))[0]
-        lost = (
+        missing = (
             counts
             for key, counts in self.total.unscored.items()
             if key[:3] == (model, method, column) and (not group or key[3] == group[0])
         )
-        return np.asarray(np.sum([np.zeros(2, np.intp), *lost], axis=0))
+        return np.asarray(np.sum([np.zeros(2, np.intp), *missing], axis=0))
 
     def coverage(self, only: Sequence[str] | None = None) -> dict[str, Any]:
         """Return what the sums say about the data; which questions are missing they do not know.
@@ -162,19 +162,19 @@ class SummedTable:
         from calibrant.findings.claims.data import coverage_document, reading_note
 
         models: list[dict[str, object]] = []
-        kept = 0
+        selection = 0
         for keys, sums in self.keyed_sums():
             if len(keys) > 2 or (only is not None and keys["model"] not in only):
                 continue
             n, right = int(sums.rows.sum()), int(sums.rows[1].sum())
-            values, kept = int((sums.rows.sum(axis=0) > 0).sum()), kept + n
+            values, selection = int((sums.rows.sum(axis=0) > 0).sum()), selection + n
             accuracy = right / n if n else None
             models.append({**keys, "n": n, "questions": n, "accuracy": accuracy, "values": values})
         for name in self.emptied:
             if only is None or name in only:
                 nothing = {"method": "", "n": 0, "questions": 0, "accuracy": None}
                 models.append({"model": name, **nothing})
-        document = coverage_document(models, rows=kept, rows_read=self.total.rows)
+        document = coverage_document(models, rows=selection, rows_read=self.total.rows)
         if self.streamed.reading.sentence is not None:
             document["warnings"].append(reading_note(self.streamed.reading.sentence))
         return document
@@ -229,14 +229,16 @@ def _blocks(
         "each other are ranked as equal; sketch_error bounds what that can change"
     )
     for keys, sums in summed.keyed_sums():
-        make, lost = partial(_block, sums, grid, options), summed.unscored(keys)
-        found = partial(search.of, keys)
-        if not lost.any():
-            yield SourceBlock(keys, make, (note,), dependence=found)
+        make, losses = partial(_block, sums, grid, options), summed.unscored(keys)
+        result = partial(search.of, keys)
+        if not losses.any():
+            yield SourceBlock(keys, make, (note,), dependence=result)
             continue
-        accuracy = partial(_accuracy, sums.rows.sum(axis=1) + lost, options.level)
-        missing = Missing(float(lost[1]), float(lost[0]))
-        yield SourceBlock(keys, make, (note,), missing=missing, accuracy=accuracy, dependence=found)
+        accuracy = partial(_accuracy, sums.rows.sum(axis=1) + losses, options.level)
+        missing = Missing(float(losses[1]), float(losses[0]))
+        yield SourceBlock(
+            keys, make, (note,), missing=missing, accuracy=accuracy, dependence=result
+        )
 
 
 def _accuracy(graded: Indices, level: float) -> Estimate:
@@ -289,16 +291,16 @@ def _refuse_repeats(streamed: streaming.Streamed, rows: int) -> None:
     ids = pl.col(streamed.question).cast(pl.String)
     dealt = ids.hash(0) % share == 0
     names = (pl.col(keys).cast(pl.String), ids.alias("_question"), pl.lit("").alias("_all"))
-    asked = pl.concat(scan.filter(dealt).select(names) for scan in scans)
+    request = pl.concat(scan.filter(dealt).select(names) for scan in scans)
     questions = pl.col("_question").n_unique()
-    counts = asked.group_by("_all", *keys).agg(_rows=pl.len(), _questions=questions)
+    counts = request.group_by("_all", *keys).agg(_rows=pl.len(), _questions=questions)
     repeated = counts.filter(pl.col("_rows") > SURELY_REPEATED * pl.col("_questions"))
-    counted = repeated.collect(engine="streaming")
-    if counted.height:
-        many, questions = counted.sort("_rows").select("_rows", "_questions").row(-1)
+    tally = repeated.collect(engine="streaming")
+    if tally.height:
+        number, questions = tally.sort("_rows").select("_rows", "_questions").row(-1)
         part = "" if share == 1 else f" (one question in {share:,} was looked at)"
         raise InputError(
-            f"a model has {many:,} rows for {questions:,} questions{part}: rows of one question "
+            f"a model has {number:,} rows for {questions:,} questions{part}: rows of one question "
             "depend on each other, and a streamed audit takes every row as a draw of its own",
             source=streamed.source,
             hint=Hint(

@@ -39,8 +39,8 @@ class Engine(Protocol):
 def _ahead(begun: Iterable[Item], most: int) -> Iterator[Item]:
     """Yield what is begun, in order, so many of them ahead of the one that is waited for."""
     waiting: deque[Item] = deque()
-    for one in begun:
-        waiting.append(one)
+    for item in begun:
+        waiting.append(item)
         if len(waiting) > most:
             yield waiting.popleft()
     yield from waiting
@@ -128,15 +128,15 @@ class RayEngine:
 
 def _require_answer(address: str) -> None:
     """Try the door first: Ray itself waits minutes for a cluster that is not there."""
-    given = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
-    host, _, port = given.removeprefix("ray://").rpartition(":")
+    value = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    host, _, port = value.removeprefix("ray://").rpartition(":")
     if not port.isdigit():
         return
     try:
         socket.create_connection((host, int(port)), timeout=WAIT_S).close()
     except OSError as error:
         raise InputError(
-            f"there is no Ray cluster at {given}: {_in_short(error)}", hint=_START_HINT
+            f"there is no Ray cluster at {value}: {_in_short(error)}", hint=_START_HINT
         ) from None
 
 
@@ -200,14 +200,14 @@ class Helper:
     def ask(self, part: Any) -> Any:
         """Return what the function gives for a part."""
         try:
-            given, out = self.start()
-            _send(given, part)
+            values, out = self.start()
+            _send(values, part)
             # Nothing but what this package sent comes through these pipes.
-            done, value = pickle.load(out)  # noqa: S301
+            finished, value = pickle.load(out)  # noqa: S301
         except Exception as error:
             self.end()
             raise NotDoneError from error
-        if not done:
+        if not finished:
             raise NotDoneError
         return value
 
@@ -241,19 +241,19 @@ class Helper:
 
 def serve() -> None:
     """Work on what comes through the standard input until it ends."""
-    given, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    values, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What a library prints must not get between the answers.
     os.dup2(2, 1)
     # Whoever stops the caller stops this one too, by its pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError, pickle.UnpicklingError):
-        function = pickle.load(given)  # noqa: S301
+        function = pickle.load(values)  # noqa: S301
         # Objects are looked through for cycles once a part, those of the libraries never: a part
         # makes a great many objects and hardly a cycle.
         gc.freeze()
         gc.disable()
         while True:
-            part = pickle.load(given)  # noqa: S301
+            part = pickle.load(values)  # noqa: S301
             try:
                 answer = True, function(part)
             except Exception:  # noqa: BLE001, the caller finds it out again

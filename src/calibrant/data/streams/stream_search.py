@@ -60,12 +60,12 @@ class StreamSearch:
             # What a few rows break is told where all are read.
             return
         for block in scores.blocks():
-            found = block_dependence(scores, block)
-            if found is not None:
+            result = block_dependence(scores, block)
+            if result is not None:
                 share = max(rows / frame.height, 1.0)
-                grown = tuple(_in_all_rows(each, share) for each in found.groups)
+                growth = tuple(_in_all_rows(each, share) for each in result.groups)
                 key = block.keys["model"], block.keys["method"]
-                self.found[key] = replace(found, groups=grown, looked_at=frame.height)
+                self.found[key] = replace(result, groups=growth, looked_at=frame.height)
 
     def of(self, keys: Mapping[str, str]) -> Dependence | None:
         """Return what was found for a model and method."""
@@ -88,14 +88,14 @@ def _stretches(streamed: Streamed, rows: int) -> pl.DataFrame:
     files = batches.parquet_files(streamed.source)
     many = max(min(rows // _LEAST_STRETCH, _STRETCHES), 1)
     length = max(min(_LOOKED_AT, rows) // many, 1)
-    wanted = {number * (rows // many) for number in range(many)}
+    targets = {number * (rows // many) for number in range(many)}
     parts, first = [], 0
     for file in files:
         scan = scan_part(file, streamed.source)
         kinds = scan.collect_schema()
         names = [name for name, kind in kinds.items() if not kind.is_nested()]
         count = int(scan.select(pl.len()).collect().item())
-        for start in sorted(at for at in wanted if first <= at < first + count):
+        for start in sorted(place for place in targets if first <= place < first + count):
             # Cut first: columns are read to the end where they are chosen before.
             parts.append(scan.slice(start - first, length).select(names))
         first += count

@@ -97,10 +97,10 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
     guessed = asked.scale is None and _in_percent(source, read, files)
     percent, on_invalid = guessed or asked.scale == PERCENT, asked.on_invalid or "missing"
     plan = SumPlan(read, cell_grid(bins), model, method, by, percent, on_invalid)
-    by_role = {role: ",".join(chosen) for role, chosen in roles.columns.items() if chosen}
-    written = PERCENT if percent else FRACTION
-    ways = (*roles.guessed, *(["scale"] if guessed else []))
-    return Streamed(source, plan, question, Reading(by_role, ways, written, same=roles.same))
+    by_role = {role: ",".join(choice) for role, choice in roles.columns.items() if choice}
+    text = PERCENT if percent else FRACTION
+    modes = (*roles.guessed, *(["scale"] if guessed else []))
+    return Streamed(source, plan, question, Reading(by_role, modes, text, same=roles.same))
 
 
 def _refuse_other_readings(asked: ReadingOptions, roles: Roles) -> None:
@@ -178,8 +178,8 @@ def _at_most_1(column: str, files: list[str]) -> bool:
 def _statistics(column: str, files: list[str]) -> Iterator[Any]:
     """Yield what the files themselves say about each row group of a column."""
     for file in files:
-        with batches.opened_file(file) as opened:
-            metadata = opened.metadata
+        with batches.opened_file(file) as source:
+            metadata = source.metadata
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             parts = map(group.column, range(group.num_columns))
             yield from (part.statistics for part in parts if part.path_in_schema == column)
@@ -221,12 +221,12 @@ def streamed_input(
 
 def _facts(file: str, rows: Counter[str]) -> dict[str, Any]:
     try:
-        with _opened(file) as opened:
-            size = opened.seek(0, os.SEEK_END)
-            opened.seek(size - _END)
-            footer = int.from_bytes(opened.read(4), "little") + _END
-            opened.seek(size - footer)
-            digest = hashlib.sha256(opened.read(footer)).hexdigest()
+        with _opened(file) as source:
+            size = source.seek(0, os.SEEK_END)
+            source.seek(size - _END)
+            footer = int.from_bytes(source.read(4), "little") + _END
+            source.seek(size - footer)
+            digest = hashlib.sha256(source.read(footer)).hexdigest()
     except OSError as error:
         raise InputError(f"the footer cannot be read: {error}", source=file) from None
     return {"path": file, "bytes": size, "rows": rows[file], "footer_sha256": digest}

@@ -39,20 +39,20 @@ def audit_claims(
     coverage
         Rows by model and method, see `calibrant.data.sources.coverage`.
     """
-    kept = kept_shares(coverage)
+    selection = kept_shares(coverage)
     constant = {(row.model, row.method) for row in coverage if row.values == 1}
     # Nothing was read of these answers: what a parser lost is no error of a model.
     unread = {(row.model, row.method) for row in coverage if row.n and row.answers_empty == row.n}
-    said = [entry for entry in entries if (entry.model, entry.method) not in unread]
-    ordered = sorted((entry for entry in said if entry.probability), key=_is_mixed)
-    named = len({(entry.model, entry.method) for entry in entries}) > 1
+    statement = [entry for entry in entries if (entry.model, entry.method) not in unread]
+    ordered = sorted((entry for entry in statement if entry.probability), key=_is_mixed)
+    several = len({(entry.model, entry.method) for entry in entries}) > 1
     methods = len({entry.method for entry in entries}) > 1
     claims = [
         claim
         for entry in ordered
         for claim in with_rows_kept(
-            _entry_claims(entry, margin, constant, named=named, methods=methods),
-            kept,
+            _entry_claims(entry, margin, constant, named=several, methods=methods),
+            selection,
             # A direction says itself what missing confidences could change.
             spoken=(OVER.id, UNDER.id) if entry.missing else (),
         )
@@ -125,26 +125,26 @@ def _direction_claim(entry: AuditBlock, margin: float, about: About, *, off_alon
 
 def _right_shares(entry: AuditBlock) -> tuple[float, float]:
     """Return the share of right answers among those with a confidence, and among all."""
-    said, gap, of_all = (
+    statement, gap, of_all = (
         entry.metric(name).value or 0.0
         for name in ("mean_confidence", "confidence_gap", "accuracy")
     )
-    right = round(said - gap, 12)
+    right = round(statement - gap, 12)
     return (of_all if math.isclose(right, of_all, abs_tol=1e-9) else right), of_all
 
 
 def _direction_outcome(entry: AuditBlock) -> tuple[Outcome, str | None]:
     """Return the outcome, and on what it rests where answers have no confidence."""
-    tests, lost = _tests(entry), entry.missing
+    tests, missing = _tests(entry), entry.missing
     test = tests["gap"]
-    if _is_shown(tests["within_margin"]["gap"]) and lost is None:
+    if _is_shown(tests["within_margin"]["gap"]) and missing is None:
         return "equivalent", None
-    if not lost or test is None:
+    if not missing or test is None:
         return ("shown" if _is_shown(test) else "undecided"), None
     # By how much the number of tests makes each of them stricter; at most so much.
     factor = min(test["p_adjusted"] / max(test["p_value"], 1e-300), 2 * tests["tests"])
     if _is_shown(test):
-        return "shown", "whatever" if lost["worst_case"]["p_value"] * factor <= ALPHA else "if"
+        return "shown", "whatever" if missing["worst_case"]["p_value"] * factor <= ALPHA else "if"
     on_rows = min(test["p_rows"] * factor, 1.0) <= ALPHA
     return ("depends" if on_rows and _is_shown(tests["calibration"]) else "undecided"), None
 
@@ -215,9 +215,9 @@ def _summaries(
     everywhere = [entry for of_method in methods.values() for entry in of_method]
     if len(methods) < 2 or sum(map(len, over.values())) < len(everywhere):
         return summaries
-    both = "both" if len(methods) == 2 else f"all {len(methods)}"
+    pair = "both" if len(methods) == 2 else f"all {len(methods)}"
     every = [claim for of_method in over.values() for claim in of_method]
-    return [_summary(every, everywhere, f"In {both} confidences "), *summaries]
+    return [_summary(every, everywhere, f"In {pair} confidences "), *summaries]
 
 
 def _over(claims: Sequence[Claim], method: str) -> list[Claim]:

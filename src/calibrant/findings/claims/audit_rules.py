@@ -11,16 +11,16 @@ from calibrant.metrics.stats.clusters import FEWEST
 
 def _says(facts: Facts) -> str:
     name = f"{facts['name']} says" if facts["named"] else "Says"
-    said = f"{name} {percent(facts['said'])}, is "
+    confidence = f"{name} {percent(facts['said'])}, is "
     if facts["right"] in (0.0, 1.0):
         rows = facts["rows"]
         share = f"{'always' if facts['right'] else 'never'} right ({count(rows, 'answer')})"
     else:
         share = f"right {percent(facts['right'])}"
     of_all = None if facts["right_of_all"] is None else percent(facts["right_of_all"])
-    told = of_all is None or of_all == percent(facts["right"])
-    rest = "" if told else f" ({of_all} with answers that state no confidence)"
-    return f"{said}{share}{rest}"
+    notes = of_all is None or of_all == percent(facts["right"])
+    remainder = "" if notes else f" ({of_all} with answers that state no confidence)"
+    return f"{confidence}{share}{remainder}"
 
 
 # What a direction rests on where answers have no confidence.
@@ -35,8 +35,8 @@ def _why_open(low: float | None, high: float | None, middle: float, p: float | N
     """Say why it is open where the interval alone would decide: tests are counted, it is not."""
     if low is None or high is None or low <= middle <= high:
         return ""
-    many = p is not None and p <= ALPHA
-    return f" {'after counting all tests of this audit' if many else 'by the stricter test'}"
+    several = p is not None and p <= ALPHA
+    return f" {'after counting all tests of this audit' if several else 'by the stricter test'}"
 
 
 def _forecast(facts: Facts) -> str:
@@ -135,13 +135,14 @@ def _most_over(facts: Facts) -> str:
     if over == models:
         number = "both models" if models == 2 else f"all {count(models, 'model')}"
     # Of one confidence a headline says behind the number which it is, of all of them before it.
-    who = f"{number}{facts['where']}" if facts["method"] else f"{facts['where']}{number}"
+    person = f"{number}{facts['where']}" if facts["method"] else f"{facts['where']}{number}"
     ends = ""
     if facts["best"] is not None:
         best, worst = (_named_error(facts[name]) for name in ("best", "worst"))
         ends = f" Calibration errors go from {best} to {worst}."
     return (
-        f"{who[0].upper()}{who[1:]} say more than they know, by {points_range(*facts['range'])} "
+        f"{person[0].upper()}{person[1:]} say more than they know, by "
+        f"{points_range(*facts['range'])} "
         f"points.{ends}"
     )
 

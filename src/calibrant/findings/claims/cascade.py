@@ -56,11 +56,11 @@ def cascade_claims(policy: CascadePolicy, models: Sequence[str], n: int) -> Iter
         yield REACHES.claim("undecided", About(subject, {"largest": models[-1]}), facts, n=n)
         return
     about = About(subject, {"largest": models[-1], "cost": promise.relative_cost.value})
-    if given := promise.guarantee:
-        outcome: Outcome = "shown" if given.certified else "undecided"
-        facts, reached = {"delta": given.delta}, promise.accuracy
-        yield GUARANTEE.claim(outcome, about, facts, estimate=reached, margin=given.margin)
-    if policy.rule != "single" or given is None:
+    if values := promise.guarantee:
+        outcome: Outcome = "shown" if values.certified else "undecided"
+        facts, reached = {"delta": values.delta}, promise.accuracy
+        yield GUARANTEE.claim(outcome, about, facts, estimate=reached, margin=values.margin)
+    if policy.rule != "single" or values is None:
         gain = promise.gain
         names = {name: getattr(policy, name) for name in ("words", "single", "chosen")}
         facts = {**names, "more": more_rows(gain, _MARGIN)}

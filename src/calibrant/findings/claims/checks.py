@@ -97,8 +97,8 @@ def checked_blocks(document: Mapping[str, Any]) -> Iterator[Block]:
         about = [claim for claim in claims if _is_about(claim["subject"], keys)]
         yielded.update(map(id, about))
         yield _place(keys), metrics, about
-    if rest := [claim for claim in claims if id(claim) not in yielded]:
-        yield "all", {}, rest
+    if remainder := [claim for claim in claims if id(claim) not in yielded]:
+        yield "all", {}, remainder
 
 
 def _is_about(subject: Mapping[str, Any], keys: Mapping[str, Any]) -> bool:
@@ -151,8 +151,8 @@ def _failed_claims(
     for place, metrics, claims in blocks:
         about = [claim for claim in claims if claim["id"] in ids]
         for claim in about:
-            turned = claim["id"] != rule.id and claim["outcome"] in ("shown", "depends")
-            if claim["outcome"] == check.relation and not turned:
+            flipped = claim["id"] != rule.id and claim["outcome"] in ("shown", "depends")
+            if claim["outcome"] == check.relation and not flipped:
                 yield f"{place}: {claim['text']}"
             elif claim["outcome"] in _OPEN and not allow_undecided:
                 yield f"{place}: not decided. {claim['text']}"

@@ -125,13 +125,13 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
     estimate = _estimate(gaps["raw"], turned=first)
     if rule in (ONLY_MORE_ACCURATE, MORE_ACCURATE_ALIKE):
         estimate = _estimate(pair["accuracy_gap"], turned=not first)
-    own, other = ("a", "b") if first else ("b", "a")
+    own, peer = ("a", "b") if first else ("b", "a")
     equal = [abs(gaps[name]["value"]) for name in ("os_weakest", "os_strongest", "sda")]
     facts: dict[str, Any] = {
         "n": pair["n"],
-        "loser": pair[other],
+        "loser": pair[peer],
         "error": pair["errors"][own],
-        "other_error": pair["errors"][other],
+        "other_error": pair["errors"][peer],
         "least": min(equal),
         "most": max(equal),
         "mixed": equal[-1],
@@ -169,8 +169,8 @@ def _opposites(
     model = {1.0: pair["b"], -1.0: pair["a"]}
     denied = worst == "sda" and side * gaps["sda"][far] < margin / 2
     one = {"name": model[side], "where": WHERE[best], "size": abs(values[best])}
-    turned = side if side * values[worst] > 0 else -side
-    two = {"name": model[turned], "where": WHERE[worst], "size": abs(values[worst])}
+    flipped = side if side * values[worst] > 0 else -side
+    two = {"name": model[flipped], "where": WHERE[worst], "size": abs(values[worst])}
     alone = denied and all(side * gaps[name][near] > 0 for name in WHERE if name != "sda")
     if alone:
         two["name"] = model[-side]
@@ -219,8 +219,8 @@ def _leaders(facts: Facts) -> str:
     names = facts["leaders"] or facts["first"]
     if len(names) > 3:
         names = [*names[:3], f"{len(names) - 3} more"]
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else str(last)
+    *peers, last = names
+    return f"{', '.join(peers)} or {last}" if peers else str(last)
 
 
 LEADS = rule(
@@ -247,12 +247,12 @@ def comparison_claims(
 
     `sentences` are the claims about the calibration of each pair.
     """
-    named = len({pair["method"] for pair in pairs}) > 1
-    claims = [claim for row in missing for claim in _missing_claims(row, named)]
-    claims += [claim for league in leagues for claim in _league_claims(league, named)]
+    several = len({pair["method"] for pair in pairs}) > 1
+    claims = [claim for row in missing for claim in _missing_claims(row, several)]
+    claims += [claim for league in leagues for claim in _league_claims(league, several)]
     claims += sentences
-    claims += [claim for pair in pairs for claim in _judge_claims(pair, named, level)]
-    return [*claims, *(claim for pair in pairs for claim in _accuracy_claims(pair, named, level))]
+    claims += [claim for pair in pairs for claim in _judge_claims(pair, several, level)]
+    return [*claims, *(claim for pair in pairs for claim in _accuracy_claims(pair, several, level))]
 
 
 def _judge_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterable[Claim]:
@@ -272,17 +272,17 @@ def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iter
     gap, p_adjusted = pair["accuracy_gap"], pair["p_accuracy_adjusted"]
     if p_adjusted is None:
         return
-    shown = p_adjusted <= MORE_ACCURATE_SHARE * (1 - level)
+    display = p_adjusted <= MORE_ACCURATE_SHARE * (1 - level)
     first = gap["value"] > 0
-    estimate = _estimate(gap, turned=shown and not first)
+    estimate = _estimate(gap, turned=display and not first)
     winner, loser = (pair["a"], pair["b"]) if first else (pair["b"], pair["a"])
     facts = {"winner": winner, "loser": loser, "same_answers": pair["retention"] == 1}
     facts |= {"more": more_labels(gap, 0.0), "level": level}
-    outcome: Outcome = "shown" if shown else "undecided"
+    outcome: Outcome = "shown" if display else "undecided"
     about = _about(pair, named=named)
     claim = MORE_ACCURATE.claim(outcome, about, facts, estimate=estimate, p_adjusted=p_adjusted)
     grading = pair.get("grading")
-    if shown and grading and grading["accuracy"]["low"] <= 0 <= grading["accuracy"]["high"]:
+    if display and grading and grading["accuracy"]["low"] <= 0 <= grading["accuracy"]["high"]:
         claim = depending(MORE_ACCURATE, claim, grading, "accuracy")
     yield claim
 
@@ -314,7 +314,7 @@ def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
 def _missing_claims(row: Mapping[str, Any], named: bool) -> Iterable[Claim]:
     if not row["related"]:
         return
-    here, there = row["others_right_here"], row["others_right_missing"]
-    about, facts = _about(row, named=named), {"word": "harder" if there < here else "easier"}
-    change = {"value": there - here, "n": row["missing"]}
+    here, exists = row["others_right_here"], row["others_right_missing"]
+    about, facts = _about(row, named=named), {"word": "harder" if exists < here else "easier"}
+    change = {"value": exists - here, "n": row["missing"]}
     yield MISSING.claim("shown", about, facts, estimate=change, p_adjusted=row["p_adjusted"])

@@ -64,8 +64,8 @@ def kept_shares(models: Sequence[Coverage]) -> dict[tuple[str, str], float]:
     >>> kept_shares([half, Coverage(model="b", method="p", n=100, expected=100)])
     {('a', 'p'): 0.5}
     """
-    lost = {(row.model, str(row.method)): _missing_share(row) for row in models}
-    return {key: 1 - share for key, (share, related) in lost.items() if _tells(share, related)}
+    missing = {(row.model, str(row.method)): _missing_share(row) for row in models}
+    return {key: 1 - share for key, (share, related) in missing.items() if _tells(share, related)}
 
 
 def with_rows_kept(
@@ -99,12 +99,12 @@ def _tells(share: float, related: bool) -> bool:
 
 def _emptied(models: Sequence[Coverage]) -> Iterable[DataWarning]:
     """Yield models of which no row is left in any method."""
-    left = {row.model for row in models if row.n}
-    gone = _names(row for row in models if not row.n and row.model not in left)
+    remaining = {row.model for row in models if row.n}
+    gone = _names(row for row in models if not row.n and row.model not in remaining)
     if gone:
         verb, whom = ("has", "it") if len(gone) == 1 else ("have", "them")
-        shown = joined([name.strip() or "A model without a name" for name in gone])
-        text = f"{shown} {verb} no usable row: nothing is said about {whom}."
+        label = joined([name.strip() or "A model without a name" for name in gone])
+        text = f"{label} {verb} no usable row: nothing is said about {whom}."
         yield warning("emptied", text, models=gone)
 
 
@@ -141,8 +141,8 @@ def _unreadable(models: Sequence[Coverage]) -> Iterable[DataWarning]:
     text += "all graded as wrong. Such rows are missing, not wrong: leave their grade empty."
     if others := len(names) - 1:
         alike = sum(shares[name] == shares[names[0]] for name in names[1:])
-        same = f" ({alike} of them in as many rows)" if alike else ""
-        text += f" So it is with {count(others, 'other model')}{same}."
+        equal = f" ({alike} of them in as many rows)" if alike else ""
+        text += f" So it is with {count(others, 'other model')}{equal}."
     yield warning("unreadable", text, models=names)
 
 
@@ -181,10 +181,10 @@ def _missing(models: Sequence[Coverage]) -> Iterable[DataWarning]:
 
 def _missing_share(row: Coverage) -> tuple[float, bool]:
     """Return the share of rows that are missing, and whether they differ from the others."""
-    lost = row.dropped + row.missing
-    if not row.n or not row.expected or not lost:
+    missing = row.dropped + row.missing
+    if not row.n or not row.expected or not missing:
         return 0.0, False
-    share, p_value = lost / row.expected, row.missing_p
+    share, p_value = missing / row.expected, row.missing_p
     return share, p_value is not None and p_value < _RELATED and share >= _SOME_MISSING
 
 
@@ -199,11 +199,11 @@ def _missing_text(worst: tuple[float, bool, Coverage], many: int, method: str) -
         text = f"{many} models{column} lack {least} of their rows or more, {most}."
     if row.missing_p is None or row.missing_accuracy is None or row.kept_accuracy is None:
         return text
-    lost, kept = percent(row.missing_accuracy), percent(row.kept_accuracy)
+    missing, selection = percent(row.missing_accuracy), percent(row.kept_accuracy)
     if related:
         where = "There, lost" if many > 1 else "Lost"
-        return f"{text} {where} rows differ from the rest: {lost} right against {kept}."
-    return f"{text} They are about as often right as the rest ({lost} against {kept})."
+        return f"{text} {where} rows differ from the rest: {missing} right against {selection}."
+    return f"{text} They are about as often right as the rest ({missing} against {selection})."
 
 
 def _few_values(models: Sequence[Coverage]) -> Iterable[DataWarning]:
@@ -213,9 +213,9 @@ def _few_values(models: Sequence[Coverage]) -> Iterable[DataWarning]:
             alike.setdefault((row.values, str(row.method)), []).append(row.model)
     for (values, method), names in alike.items():
         called = f"{method_name(method)} of {joined(names)}"
-        who = "The confidence" if names == ["model"] else called
+        person = "The confidence" if names == ["model"] else called
         how = "is always the same" if values == 1 else f"has only {values} different values"
-        yield warning("few_values", f"{who} {how}.", models=names)
+        yield warning("few_values", f"{person} {how}.", models=names)
 
 
 def _repeated(models: Sequence[Coverage]) -> Iterable[DataWarning]:
@@ -237,10 +237,10 @@ def unequal_note(effective: float, *, repeated: bool = False) -> str:
     'questions weigh unequally: this tells as much as 150 equal questions'
     """
     caution = ", too few for a firm interval" if effective < LEAST_ONE_SIDED else ""
-    how, of = "weights are unequal", "rows"
+    how, part = "weights are unequal", "rows"
     if repeated:
-        how, of = "questions weigh unequally", "questions"
-    return f"{how}: this tells as much as {effective:,.0f} equal {of}{caution}"
+        how, part = "questions weigh unequally", "questions"
+    return f"{how}: this tells as much as {effective:,.0f} equal {part}{caution}"
 
 
 def unequal_warnings(entries: Sequence[AuditBlock]) -> list[DataWarning]:

@@ -41,13 +41,13 @@ def _questions(facts: Facts) -> str:
 
 
 def _asked(facts: Facts) -> str:
-    asked = facts["asked"]
-    if not asked:
+    request = facts["asked"]
+    if not request:
         return ""
-    share = percent(sum(group.share for group in asked))
-    few = all(group.n for group in asked)
+    share = percent(sum(group.share for group in request))
+    few = all(group.n for group in request)
     why = "with under 15 labels" if few else "without enough labels"
-    return f"Groups {why} are asked: {joined([group.group for group in asked])} ({share})."
+    return f"Groups {why} are asked: {joined([group.group for group in request])} ({share})."
 
 
 def _nothing(facts: Facts) -> str:
@@ -79,11 +79,11 @@ def _alone(facts: Facts) -> str:
 
 def _worth(facts: Facts) -> str:
     """Return how many independent labels rows are worth that hang together."""
-    together = facts["together"]
-    if not together:
+    joint = facts["together"]
+    if not joint:
         return ""
-    labels = f"{together['labels']:,.0f}"
-    return f", which count as {labels} because rows of one {together['column']} hang together"
+    labels = f"{joint['labels']:,.0f}"
+    return f", which count as {labels} because rows of one {joint['column']} hang together"
 
 
 ERROR_LIMIT = rule(
@@ -136,18 +136,18 @@ def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> It
 
 
 def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
-    shown, needed = entry.certified, entry.labels_needed
+    text, labels_needed = entry.certified, entry.labels_needed
     fewest = math.ceil(math.log(entry.delta or 1.0) / math.log1p(-limit) - 1e-9)
     # A threshold with fewer rows passes no test, whatever its error.
     errors = [point.error.numbers[0] for point in entry.curve if (point.error.n or 0) >= fewest]
     claim = ERROR_LIMIT.claim(
-        "shown" if shown else "undecided",
+        "shown" if text else "undecided",
         about,
         {
             **asdict(entry.promise),
             "n": entry.n,
             "delta": (entry.delta or 0.0) * entry.among,
-            "more": None if needed is None else max(needed - entry.n, 0),
+            "more": None if labels_needed is None else max(labels_needed - entry.n, 0),
             "lowest": min(errors, default=None),
             "fewest": fewest,
             "unit": asdict(entry.unit) if entry.unit else None,
@@ -157,12 +157,12 @@ def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
             "saved": (entry.unit.steps_saved if entry.unit else None) or 0.0,
             "column": entry.unit.column if entry.unit else "",
         },
-        estimate=entry.error if shown else None,
+        estimate=entry.error if text else None,
         margin=limit,
         n=entry.answered.n,
     )
     grading = entry.grading or None
-    if shown and grading and grading["error"]["high"] > limit:
+    if text and grading and grading["error"]["high"] > limit:
         return depending(ERROR_LIMIT, claim, grading, "error")
     return claim
 

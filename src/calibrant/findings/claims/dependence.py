@@ -109,9 +109,9 @@ def of_these_words(entry: AuditBlock, test: str) -> str | None:
     search = entry.dependence
     if search is None or not search.of_these:
         return None
-    shown = (search.of_these.get(name, 1.0) <= ALPHA for name in {test, "calibration"})
+    display = (search.of_these.get(name, 1.0) <= ALPHA for name in {test, "calibration"})
     words = " and ".join(groups_words(each) for each in search.groups)
-    return f"these {words}" if all(shown) else None
+    return f"these {words}" if all(display) else None
 
 
 def unit_words(entry: AuditBlock) -> str:
@@ -192,10 +192,10 @@ def groups_sentence(groups: DependentGroupsEntry) -> Hint:
     column = groups.kind == "column" and groups.column is not None
     between = _others(str(groups.column)) if column else "these"
     start = Hint("{0}: intervals are between {1} ({2}).", _together(groups), between, wider)
-    named = " Keep one row of each."
+    names = " Keep one row of each."
     if column:
-        named = Hint(" Name it with {cluster}, or keep one row of each.", cluster=groups.column)
-    text = start + named
+        names = Hint(" Name it with {cluster}, or keep one row of each.", cluster=groups.column)
+    text = start + names
     if groups.largest > LARGE_SHARE:
         return text + f" {_ends(groups)} has {percent(groups.largest)} of the rows: {_WITHHELD}"
     return text + f" There are only {groups.groups}: {_WITHHELD}" if few(groups) else text
@@ -251,17 +251,17 @@ def dependence_warnings(
     typed
         Whether options are those of a command line.
     """
-    found: dict[tuple[str, str | None], list[tuple[DependentGroupsEntry, str]]] = {}
+    matches: dict[tuple[str, str | None], list[tuple[DependentGroupsEntry, str]]] = {}
     for model, entry in searches:
         for groups in entry.groups:
-            found.setdefault((groups.words, groups.column), []).append((groups, model))
+            matches.setdefault((groups.words, groups.column), []).append((groups, model))
     warnings = []
-    for pairs in found.values():
+    for pairs in matches.values():
         widest, _ = max(pairs, key=lambda pair: pair[0].inflation)
         columns = {"cluster": widest.column} if widest.kind == "column" else {}
         models = list(dict.fromkeys(model for _, model in pairs))
-        said = groups_sentence(widest)
-        text = said.shell() if typed else str(said)
+        sentences = groups_sentence(widest)
+        text = sentences.shell() if typed else str(sentences)
         warnings.append(warning("dependent", text, columns=columns, models=models))
     return warnings
 

@@ -43,8 +43,13 @@ def take_checks(entry: dict[str, Any], margin: float, level: float) -> None:
     for name, key in _METRICS.items():
         checked = grading[name]
         # The accuracy may also count answers without a confidence.
-        same = name != "accuracy" or "missing" not in entry
-        if same and checked is not None and key in metrics and checked["value"] == checked["value"]:
+        equal = name != "accuracy" or "missing" not in entry
+        if (
+            equal
+            and checked is not None
+            and key in metrics
+            and checked["value"] == checked["value"]
+        ):
             ends = checked["low"], checked["high"]
             metrics[key] = Estimate(checked["value"], *ends, entry["n"], level, "checked grades")
     if tests is None:
@@ -53,8 +58,8 @@ def take_checks(entry: dict[str, Any], margin: float, level: float) -> None:
     if tests["gap"] is not None:
         on_rows = gap_p_value(gap, float("nan"))
         # What answers without a confidence leave open stays open.
-        lost = tests["gap"]["p_value"] if "missing" in entry else 0.0
-        tests["gap"] |= {"p_value": max(on_rows, lost)}
+        missing = tests["gap"]["p_value"] if "missing" in entry else 0.0
+        tests["gap"] |= {"p_value": max(on_rows, missing)}
         tests["gap"] |= {"p_rows": on_rows} if "p_rows" in tests["gap"] else {}
     if tests["calibration"] is not None:
         tests["calibration"] = {"p_value": error["p_calibrated"]}
@@ -72,15 +77,15 @@ def _decided(tests: Significance | None) -> list[str]:
     if tests is None:
         return []
     within = tests["within_margin"]
-    named: dict[str, tuple[Test | None, Test | None]] = {
+    names: dict[str, tuple[Test | None, Test | None]] = {
         "gap": (tests["gap"], within["gap"]),
         "error": (tests["calibration"], within["error"]),
         "auroc": (tests["separation"], None),
     }
     return [
         name
-        for name, both in named.items()
-        if any(test is not None and test["p_value"] <= ALPHA for test in both)
+        for name, pair in names.items()
+        if any(test is not None and test["p_value"] <= ALPHA for test in pair)
     ]
 
 
@@ -215,15 +220,15 @@ def grading_warnings(entries: Iterable[AuditBlock]) -> list[DataWarning]:
         if grading and not entry.group and (grading.checked or grading.doubtful >= _WORTH_TELLING):
             by_model.setdefault(entry.model, grading)
     unchecked = {model: grading for model, grading in by_model.items() if not grading.checked}
-    together = unchecked if len(unchecked) > 1 else {}
-    apart = [
+    joint = unchecked if len(unchecked) > 1 else {}
+    difference = [
         warning("grades", f"{model}: {_how_graded(grading)}", models=[model])
         for model, grading in by_model.items()
-        if model not in together
+        if model not in joint
     ]
-    if not together:
-        return apart
-    return [warning("grades", _unchecked(together), models=[*together]), *apart]
+    if not joint:
+        return difference
+    return [warning("grades", _unchecked(joint), models=[*joint]), *difference]
 
 
 def _unchecked(graded: Mapping[str, Grading]) -> str:
@@ -240,7 +245,8 @@ def _unchecked(graded: Mapping[str, Grading]) -> str:
     return (
         f"{len(graded)} models are graded by rules: {share} of their grades are doubtful and none "
         f"is checked. If the automatic grader errs up to {worst.odds_factor:g} times as often as "
-        f"assumed, accuracy lies between {', '.join(between)}{' ..' if len(graded) > _NAMED else ''}. "
+        "assumed, accuracy lies between "
+        f"{', '.join(between)}{' ..' if len(graded) > _NAMED else ''}. "
         f"{count(more.checks, 'checked grade')} of a model would tell it to within "
         f"{_half(more)}."
     )
@@ -261,7 +267,8 @@ def _how_graded(grading: Grading) -> str:
         return (
             f"{start} and {checked} {'are' if grading.checked > 1 else 'is'} checked. If the "
             f"automatic grader errs up to {grading.odds_factor:g} times as often as assumed, "
-            f"accuracy lies between {low} and {high}. {count(more.checks, 'checked grade')} would tell it to within "
+            f"accuracy lies between {low} and {high}. {count(more.checks, 'checked grade')} "
+            "would tell it to within "
             f"{_half(more)}."
         )
     then = (

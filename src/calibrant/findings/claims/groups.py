@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.claims.claim import About, Claim, ClaimRule, Facts, Outcome
 from calibrant.findings.claims.margins import more_rows
-from calibrant.findings.claims.words import about_model, count, rule
+from calibrant.findings.claims.words import about_model, rule
 from calibrant.findings.documents.groups import GroupDifference, GroupEntry, GroupsEntry
 
 # Differences between groups below this are not worth a correction of their own.
@@ -71,9 +71,9 @@ def groups_claims(entry: GroupsEntry, *, named: bool, costs: bool) -> Iterator[C
     # Whoever names a group asks about it: the answer comes before what was searched for.
     yield from (_group(NAMED, group, about) for group in entry.groups if group.kind == "named")
     yield from (_difference(pair, about) for pair in entry.differences)
-    found = [group for group in entry.groups if group.kind == "found"]
-    yield from (_group(STANDS_OUT, group, about, place) for place, group in enumerate(found))
-    if not found:
+    matches = [group for group in entry.groups if group.kind == "found"]
+    yield from (_group(STANDS_OUT, group, about, place) for place, group in enumerate(matches))
+    if not matches:
         yield _nothing_found(entry, about)
     yield from _whole_claims(entry, about)
     if costs:
@@ -82,10 +82,10 @@ def groups_claims(entry: GroupsEntry, *, named: bool, costs: bool) -> Iterator[C
 
 def _whole_claims(entry: GroupsEntry, about: About) -> Iterator[Claim]:
     """Yield what one recalibration mends, and what is left then."""
-    mended, left = entry.calibration_loss, entry.grouping_loss
-    outcome: Outcome = "shown" if mended.numbers[1] > 0 else "undecided"
+    corrected, left = entry.calibration_loss, entry.grouping_loss
+    outcome: Outcome = "shown" if corrected.numbers[1] > 0 else "undecided"
     facts = {"said": entry.mean_confidence, "right": entry.rate}
-    yield RECALIBRATION.claim(outcome, about, facts, estimate=mended)
+    yield RECALIBRATION.claim(outcome, about, facts, estimate=corrected)
     outcome = "shown" if entry.grouping_loss_at_least > 0 else "undecided"
     # The ratio grows with the root of the labels; a ratio near 0 says nothing about the rest.
     more = {"more": None if left.numbers[0] <= 0 else entry.n * 2.0}

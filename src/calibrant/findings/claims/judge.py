@@ -186,9 +186,9 @@ def _kappa(estimate: EstimateEntry | None) -> str:
 def _meanings(entry: JudgeEntry) -> str:
     """Return what the highest score means, one in the middle and the lowest with labels."""
     rated = [row for row in entry.map if row.labels] or entry.map
-    chosen = list(dict.fromkeys((len(rated) - 1, (len(rated) - 1) // 2, 0)))
+    choice = list(dict.fromkeys((len(rated) - 1, (len(rated) - 1) // 2, 0)))
     words = []
-    for row in (rated[place] for place in chosen):
+    for row in (rated[place] for place in choice):
         score = judge_score(entry, row.score)
         low, high = (in_units(entry, end).removesuffix(" %") for end in (row.low, row.high))
         words.append(f"{score} means {in_units(entry, row.value)} ({low} to {high})")
@@ -209,11 +209,11 @@ def _leans(entry: JudgeEntry, about: About) -> Iterator[Claim]:
     kinds = ("model", "feature", "length")
     tested = [lean for lean in entry.bias if lean.method == "two people" and lean.p is not None]
     adjusted = holm([lean.p or 0.0 for lean in tested]) * LEVEL / FAVOUR_LEVEL
-    shown = [(lean, min(float(p), 1.0)) for lean, p in zip(tested, adjusted, strict=True)]
-    found = sorted((pair for pair in shown if pair[1] <= LEVEL), key=lambda pair: pair[1])
-    for lean, p in found[:_MOST_FAVOURS]:
+    visible = [(lean, min(float(p), 1.0)) for lean, p in zip(tested, adjusted, strict=True)]
+    matches = sorted((pair for pair in visible if pair[1] <= LEVEL), key=lambda pair: pair[1])
+    for lean, p in matches[:_MOST_FAVOURS]:
         yield _favour(entry, about, lean, p)
-    if tested and not found:
+    if tested and not matches:
         largest = max(tested, key=lambda lean: abs(lean.value or 0.0))
         yield _open_favour(entry, about, largest, len(tested))
     alone = [lean for lean in entry.bias if lean.method == "one person" and lean.kind in kinds]
@@ -265,9 +265,9 @@ def _favour(entry: JudgeEntry, about: About, lean: JudgeBias, p: float) -> Claim
         "which": "longer" if value > 0 else "shorter",
     }
     subject = {**about.subject, "model" if lean.kind == "model" else "rule": lean.name}
-    whose = About(subject, about.facts)
-    told = LENGTH if lean.kind == "length" else FAVOURS
-    return told.claim("shown", whose, facts, estimate=_estimate(lean), p_adjusted=p)
+    owner = About(subject, about.facts)
+    notes = LENGTH if lean.kind == "length" else FAVOURS
+    return notes.claim("shown", owner, facts, estimate=_estimate(lean), p_adjusted=p)
 
 
 def _open_favour(entry: JudgeEntry, about: About, lean: JudgeBias, tested: int) -> Claim:
@@ -281,10 +281,10 @@ def _pair_lean(about: About, lean: JudgeBias) -> Claim:
     outcome: Any = "shown" if (lean.p or 0.0) <= LEVEL else "undecided"
     up = (lean.value or 0.0) > 0
     share = lean.judge_share or 0.0
-    which = ("first" if up else "second") if lean.kind == "position" else (
+    kind = ("first" if up else "second") if lean.kind == "position" else (
         "longer" if up else "shorter")  # fmt: skip
     facts = {
-        "which": which,
+        "which": kind,
         "share": share if up or outcome != "shown" else 1 - share,
         "by_people": lean.people_share if up or outcome != "shown" or lean.people_share is None
         else 1 - lean.people_share,
@@ -292,8 +292,8 @@ def _pair_lean(about: About, lean: JudgeBias) -> Claim:
         "orders": "flips" if lean.method == "both orders" else "one",
         "flips": lean.flips or 0,
     }  # fmt: skip
-    told = POSITION if lean.kind == "position" else LENGTH
-    return told.claim(outcome, about, facts, estimate=_estimate(lean), p_adjusted=lean.p)
+    notes = POSITION if lean.kind == "position" else LENGTH
+    return notes.claim(outcome, about, facts, estimate=_estimate(lean), p_adjusted=lean.p)
 
 
 def _best(entry: JudgeEntry, about: About) -> Claim:
@@ -309,9 +309,9 @@ def _best(entry: JudgeEntry, about: About) -> Claim:
         facts: dict[str, Any] = {"a": best, "losers": losers, "by": ""}
         if len(beaten) == 1 and entry.scale.kind == "ratings":
             facts["by"] = f" by {abs(closest.difference.number):.2f} points"
-        whose = About({**about.subject, "a": best, "b": losers}, about.facts)
+        owner = About({**about.subject, "a": best, "b": losers}, about.facts)
         ends = closest.difference if closest.a == best else closest.difference.turned()
-        return MODEL_BETTER.claim("shown", whose, facts, estimate=ends, p_adjusted=p)
+        return MODEL_BETTER.claim("shown", owner, facts, estimate=ends, p_adjusted=p)
     near = min(mine, key=lambda pair: pair.p_adjusted or 0.0)
     tested = len(entry.models) * (len(entry.models) - 1) // 2
     more = _more(entry.labels, near.difference, tested)
@@ -336,5 +336,7 @@ def _other(pair: JudgedPair, best: str) -> str:
 
 def joined_claims(entries: Sequence[JudgeEntry], *, margin: float) -> list[Claim]:
     """Return the claims of all judges of a table."""
-    named = len(entries) > 1
-    return [claim for entry in entries for claim in judge_claims(entry, margin=margin, named=named)]
+    several = len(entries) > 1
+    return [
+        claim for entry in entries for claim in judge_claims(entry, margin=margin, named=several)
+    ]

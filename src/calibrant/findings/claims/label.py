@@ -15,11 +15,11 @@ def label_claims(
     entries: Sequence[LabelEntry], *, precision: float | None, threshold: float | None
 ) -> Iterator[Claim]:
     """Yield the claims of a pool that is being labelled, by its goals."""
-    named = len(entries) > 1
+    several = len(entries) > 1
     for entry in entries:
         if entry.stop is None:
             continue
-        about = about_model(entry.model, entry.method, named=named, labels=entry.labelled)
+        about = about_model(entry.model, entry.method, named=several, labels=entry.labelled)
         if precision is not None:
             reached = entry.stop.half_width <= precision and entry.stop.stop
             outcome: Outcome = "shown" if reached else "undecided"

@@ -94,13 +94,13 @@ def more_labels(
     error, size = (high - low) / (2 * _TWO_SIDED), abs(value)
     of_gap = -float(ndtri(shown / 2))
     if margin <= 0:
-        needed = ((of_gap + _POWER) * error / size) ** 2 if size else math.inf
-        return max(n * (needed - 1), 0.0) if math.isfinite(needed) else None
+        requirement = ((of_gap + _POWER) * error / size) ** 2 if size else math.inf
+        return max(n * (requirement - 1), 0.0) if math.isfinite(requirement) else None
     of_margin = -float(ndtri(within))
     hardest = margin * of_gap / (of_gap + of_margin)
     likely = error * max(1.0, -float(ndtri(_BEYOND_ONE / among)))
-    at = min(max(hardest, size - likely), size + likely)
-    needed = (of_gap * error / at) ** 2 if at > 0 else math.inf
-    if at < margin:
-        needed = min(needed, (of_margin * error / (margin - at)) ** 2)
-    return float(n * max(needed - 1, _LEAST_MORE))
+    place = min(max(hardest, size - likely), size + likely)
+    requirement = (of_gap * error / place) ** 2 if place > 0 else math.inf
+    if place < margin:
+        requirement = min(requirement, (of_margin * error / (margin - place)) ** 2)
+    return float(n * max(requirement - 1, _LEAST_MORE))

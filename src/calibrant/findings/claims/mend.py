@@ -46,8 +46,8 @@ def mend_claims(entry: MendEntry, *, named: bool) -> Iterator[Claim]:
     about = about_model(entry.model, entry.method, named=named, n=entry.n)
     promise, columns = entry.promise, entry.columns
     if promise.off_by is not None:
-        off = EstimateEntry(value=promise.off_by, n=entry.n)
-        yield OFF_BY.claim("shown", about, {"rising": entry.rising}, estimate=off)
+        deviation = EstimateEntry(value=promise.off_by, n=entry.n)
+        yield OFF_BY.claim("shown", about, {"rising": entry.rising}, estimate=deviation)
     yield _gain(GAIN, entry.verdict, promise, about, {})
     if columns is not None:
         facts = {"names": columns.names, "promise": columns.promise}
@@ -58,10 +58,10 @@ def _gain(
     rule: ClaimRule, verdict: str, promise: MendPromise | None, about: About, facts: Facts
 ) -> Claim:
     """Return what a map gains: beyond the confidence, or by columns beyond another map."""
-    given = promise or MendPromise(off_by=None, certainty=0.0, gain=None, gain_low=None)
+    values = promise or MendPromise(off_by=None, certainty=0.0, gain=None, gain_low=None)
     return rule.claim(
         _OUTCOME[verdict],
         about,
-        {**facts, **asdict(given), "verdict": verdict},
-        estimate=EstimateEntry(value=given.gain, low=given.gain_low, n=about.facts["n"]),
+        {**facts, **asdict(values), "verdict": verdict},
+        estimate=EstimateEntry(value=values.gain, low=values.gain_low, n=about.facts["n"]),
     )

@@ -105,10 +105,10 @@ def _worst_case(sums: ValueSums, missing: Missing, level: float) -> View:
     sides = 1 if missing.count / whole > _ONE_SIDE else 2
     z = float(ndtri((1 + level) / 2)) if sides == 2 else float(ndtri(level))
     ends, tails = [], []
-    for said, sign in ((0.0, -1), (1.0, 1)):
-        total = float(rows @ sums.value - right.sum()) + said * missing.count - missing.right
+    for confidence, sign in ((0.0, -1), (1.0, 1)):
+        total = float(rows @ sums.value - right.sum()) + confidence * missing.count - missing.right
         square = float(right @ (sums.value - 1) ** 2 + (rows - right) @ sums.value**2)
-        square += missing.right * (said - 1) ** 2 + missing.wrong * said**2
+        square += missing.right * (confidence - 1) ** 2 + missing.wrong * confidence**2
         mean = total / whole
         error = math.sqrt(max(square - whole * mean**2, 0.0) / max(whole - 1, 1) / whole)
         ends.append(mean + sign * z * error)
@@ -128,8 +128,8 @@ def fisher_p_value(a: float, b: float, c: float, d: float) -> float:
     if min(first, whole - first, column, whole - column) <= 0:
         return 1.0
     least, most = max(0, round(first + column - whole)), round(min(first, column))
-    seen = np.arange(least, most + 1)
-    log = _log_choose(column, seen) + _log_choose(whole - column, first - seen)
+    observed = np.arange(least, most + 1)
+    log = _log_choose(column, observed) + _log_choose(whole - column, first - observed)
     log -= _log_choose(whole, first)
     here = log[round(a) - least]
     return float(min(np.exp(log[log <= here + 1e-7]).sum(), 1.0))

@@ -61,11 +61,11 @@ def traffic_claim(check: Mapping[str, Any]) -> Claim:
 
 def traffic_step(document: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return what to do next after a look at the traffic, in words and as a command."""
-    seen = document.get("traffic") or {}
-    if not seen.get("next"):
+    observed = document.get("traffic") or {}
+    if not observed.get("next"):
         return None
-    certify = seen["outcome"] == "mix changed"
-    return "Certify for the new mix" if certify else "Label rows of the traffic", seen["next"]
+    certify = observed["outcome"] == "mix changed"
+    return "Certify for the new mix" if certify else "Label rows of the traffic", observed["next"]
 
 
 # What a table without columns of models and methods holds.
@@ -109,10 +109,10 @@ ALARM = rule(
 
 
 def _errors(facts: Facts) -> str:
-    error, given = facts["error"], count(facts["given"], "answer")
+    error, values = facts["error"], count(facts["given"], "answer")
     if error is None:
         return "no answer given alone has a label yet"
-    return f"{percent(error.value)} of {given} given alone were wrong"
+    return f"{percent(error.value)} of {values} given alone were wrong"
 
 
 PROMISE = rule("monitor.promise", errors=_errors)
@@ -185,9 +185,10 @@ def day_warnings(entries: Sequence[MonitorEntry]) -> Iterator[DataWarning]:
     for entry in entries:
         usual = entry.ordinary_days
         if usual is None or usual.spread is None:
-            known = 0 if usual is None else usual.days
+            known_values = 0 if usual is None else usual.days
             text = (
-                f"{count(known, 'day')} of the baseline {'is' if known == 1 else 'are'} known, 14 "
+                f"{count(known_values, 'day')} of the baseline "
+                f"{'is' if known_values == 1 else 'are'} known, 14 "
                 "are needed: days that differ by more than their labels explain may look like a "
                 "change. Give the baseline with its times."
             )
@@ -219,15 +220,15 @@ def late_warnings(late: int) -> Iterator[DataWarning]:
 
 def announcement(event: Mapping[str, Any]) -> str:
     """Return the line about a batch that decides: an alarm, or a promise that is broken."""
-    whose = "" if (event["model"], event["method"]) == _UNNAMED else f" ({subject_name(event)})"
+    owner = "" if (event["model"], event["method"]) == _UNNAMED else f" ({subject_name(event)})"
     broken = event.get("promise")
     if broken is not None:
         return (
-            f"ALARM at {broken['when']}{whose}: the promise has expired. Since about "
+            f"ALARM at {broken['when']}{owner}: the promise has expired. Since about "
             f"{broken['since']}, {percent(broken['error'])} of the answers given alone are wrong."
         )
     before = _before(event["reference"], event["alarms"])
     return (
-        f"ALARM at {event['when']}{whose}: calibration {_changed({'before': before})}. Since about "
+        f"ALARM at {event['when']}{owner}: calibration {_changed({'before': before})}. Since about "
         f"{event['since']}, {_moved(event)}."
     )

@@ -53,10 +53,10 @@ def next_step(document: Document, beside: Sequence[Document] = ()) -> Step | Non
     "calibrant decide 'runs/my scores.csv' --max-error 0.10"
     """
     step = _own_step(document)
-    done = {kind_of(other): other for other in beside}
-    if step is not None and _verb(step.command) in done:
+    finished = {kind_of(peer): peer for peer in beside}
+    if step is not None and _verb(step.command) in finished:
         # Comparing or choosing is done: what was chosen is taken from there.
-        step = _own_step(done["decide"]) if "decide" in done else _choose(document)
+        step = _own_step(finished["decide"]) if "decide" in finished else _choose(document)
     return step
 
 
@@ -92,10 +92,10 @@ def step_of_audit(
     settings = head.get("settings") or {}
     if not _can_read(settings, verb):
         verb, goal, why = _ON_A_PAGE
-    named = bool((settings.get("columns") or {}).get("weights"))
+    names = bool((settings.get("columns") or {}).get("weights"))
     # A verb that cannot be told their column may still find one that is called so.
-    lost = named or (weighted and verb not in _FINDS_WEIGHTS)
-    if lost and "weights" not in declared_options(verb):
+    missing = names or (weighted and verb not in _FINDS_WEIGHTS)
+    if missing and "weights" not in declared_options(verb):
         why += f" (`{verb}` has no weights: every row counts once)"
     return {"command": _following(head, verb, **goal).text(), "why": why}
 
@@ -115,13 +115,13 @@ def step_of_grades(head: Document, out: Any) -> dict[str, str]:
     samples = head["samples"]
     # Samples or references are named in any case: they say that answers are to be graded.
     guessed = {*samples.get("guessed", ())} - {"samples", "reference"}
-    named = {
+    names = {
         role: samples["columns"][role]
         for role in ("samples", "reference", "correct", "question", "model")
         if role in samples["columns"] and role not in guessed
     }
-    beside = samples.get("references_file") or None
-    call = Call("grade", *_places(head), **named, references=beside, out="study")
+    companion = samples.get("references_file") or None
+    call = Call("grade", *_places(head), **names, references=companion, out="study")
     return {"command": call.text(), "why": "Keep the grades: decide, compare and groups read them"}
 
 
@@ -156,11 +156,11 @@ def _places(document: Document) -> list[str]:
 
 def _following(document: Document, verb: str, *more: str, **settings: Any) -> Call:
     """Return a verb on the same data, told how they were read as far as it can be told."""
-    given = document.get("settings") or {}
-    columns = {role: str(name) for role, name in (given.get("columns") or {}).items() if name}
+    setting = document.get("settings") or {}
+    columns = {role: str(name) for role, name in (setting.get("columns") or {}).items() if name}
     # What had to be dropped here would stop the next verb too.
-    dropped = {"on_invalid": "drop"} if given.get("on_invalid") == "drop" else {}
-    read, options = {**columns, **dropped, **_ways(given)}, declared_options(verb)
+    dropped = {"on_invalid": "drop"} if setting.get("on_invalid") == "drop" else {}
+    read, options = {**columns, **dropped, **_ways(setting)}, declared_options(verb)
     read = {name: value for name, value in read.items() if name in options}
     return Call(verb, *_places(document), *more, **{**read, **settings})
 
@@ -174,9 +174,9 @@ def _ways(settings: Document) -> dict[str, Any]:
     """Return how a table was read, other than by default; a study or a log has its own rules."""
     if settings.get("whole_record"):
         return {}
-    ways = {name: settings.get(name) or None for name in ("graded", "repeats", "scale", "right")}
-    ways["recalibrate"] = settings.get("recalibrate") if settings.get("raw_scores") else None
-    return {name: value for name, value in ways.items() if value is not None}
+    modes = {name: settings.get(name) or None for name in ("graded", "repeats", "scale", "right")}
+    modes["recalibrate"] = settings.get("recalibrate") if settings.get("raw_scores") else None
+    return {name: value for name, value in modes.items() if value is not None}
 
 
 def _again(settings: Document, verb: str, *names: str) -> dict[str, Any]:
@@ -262,7 +262,7 @@ _STEPS: dict[str, Callable[[Document], Step | None]] = {
 
 def _decided(document: Document, entries: Sequence[Document]) -> Step:
     settings = document.get("settings") or {}
-    chosen = _again(settings, "decide", "features", "score", "stop", "drop")
+    choice = _again(settings, "decide", "features", "score", "stop", "drop")
     limit = settings.get("max_error")
     best = max(entries, key=lambda entry: (bool(entry["certified"]), _answered(entry)))
     missed = limit is not None and not best["certified"]
@@ -272,29 +272,29 @@ def _decided(document: Document, entries: Sequence[Document]) -> Step:
     if not keys and len(document.get("input") or ()) > 1:
         # A study holds several models and methods; the decision is about one of them.
         keys = ["model", "method"]
-    given = {} if keys else _again(settings, "decide", *_ONLY)
-    chosen |= given | {f"only_{key}": best[key] for key in keys}
+    values = {} if keys else _again(settings, "decide", *_ONLY)
+    choice |= values | {f"only_{key}": best[key] for key in keys}
     if missed:
-        return _uncertified(document, best, chosen)
+        return _uncertified(document, best, choice)
     if best.get("path"):
-        return _saved(document, best, chosen)
+        return _saved(document, best, choice)
     one = len(entries) == 1
     words = "Save this threshold for your program" if one else "Save the policy of one"
     goal = _goal(settings)
     if not one and limit is not None:
         # Chosen among several, it keeps the share of delta that it was certified with.
         goal |= {"delta": f"{best['delta']:.4g}"}
-    return _to(words, document, "decide", **chosen, **goal, save="policy.json")
+    return _to(words, document, "decide", **choice, **goal, save="policy.json")
 
 
 def _uncertified(document: Document, entry: Document, chosen: Document) -> Step:
     """Return a limit that can be reached; where it is far off, what labels would do."""
     settings = document.get("settings") or {}
-    limit = _reachable(entry, asked := settings["max_error"])
+    limit = _reachable(entry, request := settings["max_error"])
     # The claim asks for labels where they would help; see `calibrant.findings.claims.decide`.
-    seen = any(point["error"]["n"] >= _FEWEST_SEEN for point in entry.get("curve") or ())
-    helped = entry.get("labels_needed") is not None or not seen
-    if helped and limit > min(_FAR * asked, _HALF) + 1e-9:
+    observed = any(point["error"]["n"] >= _FEWEST_SEEN for point in entry.get("curve") or ())
+    helped = entry.get("labels_needed") is not None or not observed
+    if helped and limit > min(_FAR * request, _HALF) + 1e-9:
         return _to("See how many labels its confidence needs", document, "plan", **_CLAIM)
     if limit > _HALF:
         return _to(_TRUST, document, "audit")
@@ -308,10 +308,10 @@ def _saved(document: Document, entry: Document, chosen: Document) -> Step:
     if settings.get("max_error") is not None:
         policy = str(entry["path"])
         return _to("Watch whether the promise still holds", document, "monitor", policy=policy)
-    seen = (entry.get("error") or {}).get("high")
-    if not _answered(entry) or seen is None or seen >= 1:
+    observed = (entry.get("error") or {}).get("high")
+    if not _answered(entry) or observed is None or observed >= 1:
         return _to(_TRUST, document, "audit")
-    goal = {"max_error": f"{_in_steps(seen):.2f}", **_goal(settings)}
+    goal = {"max_error": f"{_in_steps(observed):.2f}", **_goal(settings)}
     return _to("Promise an error too", document, "decide", **{**chosen, **goal})
 
 
@@ -329,8 +329,8 @@ def _goal(settings: Document) -> dict[str, Any]:
 
 def _reachable(entry: Document, limit: float) -> float:
     """Return the next limit, in steps of 5 points, that the labels at hand do not exclude."""
-    seen = [point["error"]["high"] for point in entry.get("curve") or () if point["error"]["n"]]
-    return _in_steps(max(min(seen, default=limit), limit + 1e-9))
+    observed = [point["error"]["high"] for point in entry.get("curve") or () if point["error"]["n"]]
+    return _in_steps(max(min(observed, default=limit), limit + 1e-9))
 
 
 def _in_steps(error: float) -> float:
@@ -346,16 +346,16 @@ def _cascaded(document: Document, entries: Sequence[Document]) -> Step:
     if policy.get("rule", "") is None:
         # Too few questions to choose a policy: one cannot be saved either.
         return _to(_TRUST, document, "audit")
-    chosen: dict[str, Any] = {"models": models}
+    choice: dict[str, Any] = {"models": models}
     if price := settings.get("price"):
-        chosen["price"] = [float(price[model]) for model in models]
-    chosen |= _again(settings, "cascade", "cost", "features", *_ONLY)
-    asked, words = _again(settings, "cascade", *_TARGETS), "Save this policy for your program"
-    if not asked:
-        asked, words = {"budget": 0.5}, "Save the policy for half of the largest model's cost"
-    if "guarantee" in asked:
-        asked |= _again(settings, "cascade", "delta")
-    return _to(words, document, "cascade", **chosen, **asked, save="policy.json")
+        choice["price"] = [float(price[model]) for model in models]
+    choice |= _again(settings, "cascade", "cost", "features", *_ONLY)
+    request, words = _again(settings, "cascade", *_TARGETS), "Save this policy for your program"
+    if not request:
+        request, words = {"budget": 0.5}, "Save the policy for half of the largest model's cost"
+    if "guarantee" in request:
+        request |= _again(settings, "cascade", "delta")
+    return _to(words, document, "cascade", **choice, **request, save="policy.json")
 
 
 def _compared(document: Document, entries: Sequence[Document]) -> Step | None:

@@ -47,8 +47,8 @@ def _pairs(facts: Facts) -> str:
 
 
 def _ties(facts: Facts) -> str:
-    left = facts["pairs"] - facts["apart"]
-    return f"; {left:,} {'is a tie' if left == 1 else 'are ties'}" if left else ""
+    remaining = facts["pairs"] - facts["apart"]
+    return f"; {remaining:,} {'is a tie' if remaining == 1 else 'are ties'}" if remaining else ""
 
 
 ORDER = rule("plan.order", which=_pairs, ties=_ties)
@@ -74,27 +74,27 @@ def leaderboard_claims(board: LeaderboardFields) -> list[Claim]:
     }
     leading = About({"model": first, "metric": board.metric})
     leads: Outcome = "shown" if board.results[0].rank_high == 1 else "undecided"
-    apart: Outcome = "shown" if facts["apart"] else "undecided"
+    difference: Outcome = "shown" if facts["apart"] else "undecided"
     return [
         LEADER.claim(leads, leading, facts, estimate=nearest, n=board.questions),
-        ORDER.claim(apart, About({"metric": board.metric}), facts, n=board.questions),
+        ORDER.claim(difference, About({"metric": board.metric}), facts, n=board.questions),
     ]
 
 
 def plan_claims(entries: Sequence[ClaimPlanEntry]) -> list[Claim]:
     """Return the claims of a plan."""
-    named = len(entries) > 1
-    return [claim for entry in entries for claim in _entry_claims(entry, named=named)]
+    several = len(entries) > 1
+    return [claim for entry in entries for claim in _entry_claims(entry, named=several)]
 
 
 def _entry_claims(entry: ClaimPlanEntry, *, named: bool) -> Iterable[Claim]:
     subject = {"model": entry.model, "method": entry.method, "group": entry.group}
     about = About(subject, {"name": subject_name(subject), "named": named})
-    if needed := entry.needed:
-        first, half = needed.calibrated.one_look, needed.half.one_look
+    if labels_needed := entry.needed:
+        first, half = labels_needed.calibrated.one_look, labels_needed.half.one_look
         outcome: Outcome = "undecided" if first is None else "depends"
         size = EstimateEntry(value=first, low=first, high=half, n=entry.items)
-        facts, margin = {"power": needed.power}, needed.threshold
+        facts, margin = {"power": labels_needed.power}, labels_needed.threshold
         yield NEEDED.claim(outcome, about, facts, estimate=size, margin=margin)
     if shows := entry.shows:
         reach, half_reach = shows.calibrated, shows.half

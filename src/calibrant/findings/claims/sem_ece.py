@@ -53,12 +53,13 @@ def judge_limit_warning(semantics: Mapping[str, Any]) -> list[DataWarning]:
     >>> judge_limit_warning({"judge_calls": 7, "judge_calls_refused": 0})
     []
     """
-    left = semantics["judge_calls_refused"]
-    if not left:
+    remaining = semantics["judge_calls_refused"]
+    if not remaining:
         return []
     text = (
         f"The judge was asked {count(semantics['judge_calls'], 'question')}, the limit. Rules "
-        f"decided {left:,} more that it was not asked. With a larger limit it is asked these too; "
+        f"decided {remaining:,} more that it was not asked. With a larger limit it is asked "
+        "these too; "
         "no reply is paid for twice."
     )
     return [warning("judge_limit", text, models=[])]
@@ -144,18 +145,18 @@ def meaning_claims(
     """
     claimed = {_place(entry) for entry in results if entry.method == "sem2"}
     strict = {(c.subject["model"], str(c.subject.get("group"))): c for c in tested}
-    named = len(blocks) > 1
+    several = len(blocks) > 1
     claims: list[Claim] = []
     for family in (False, True):
         part = [block for block in blocks if bool(block.group) == family]
         claims += [
-            _retold(strict[_place(block)], block, margin, named=named)
+            _retold(strict[_place(block)], block, margin, named=several)
             for block in part
             if _place(block) in strict
         ]
         open_blocks = [block for block in part if _place(block) not in claimed]
-        claims += _direction_claims(open_blocks, margin, named=named)
-        claims += _miscalibration_claims(part, named=named)
+        claims += _direction_claims(open_blocks, margin, named=several)
+        claims += _miscalibration_claims(part, named=several)
     return claims
 
 

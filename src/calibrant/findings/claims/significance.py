@@ -172,10 +172,10 @@ def _with_missing(p_value: float, missing: MissingEntry | None) -> Test | None:
     if missing is None or math.isnan(p_value):
         return _test(p_value)
     likely = missing["reweighted"]
-    both = 1.0
+    pair = 1.0
     if likely and (likely["value"] or 0.0) * (missing["with_confidence"]["value"] or 0.0) > 0:
-        both = max(p_value, likely["p_value"])
-    return {"p_value": min(both, missing["worst_case"]["p_value"]), "p_rows": p_value}
+        pair = max(p_value, likely["p_value"])
+    return {"p_value": min(pair, missing["worst_case"]["p_value"]), "p_rows": p_value}
 
 
 def separation_test(auroc: Estimate, rank_p: float = 0.0) -> Test | None:
@@ -194,11 +194,11 @@ def separation_test(auroc: Estimate, rank_p: float = 0.0) -> Test | None:
     if not all(map(math.isfinite, ends)) or not 0 < auroc.low < auroc.high < 1:
         return None
     quantile = float(ndtri((1 + auroc.level) / 2))
-    at, low, high = (float(logit(min(max(end, 1e-9), 1 - 1e-9))) for end in ends)
+    place, low, high = (float(logit(min(max(end, 1e-9), 1 - 1e-9))) for end in ends)
     error = max((high - low) / (2 * quantile), 1e-12)
     reach = float(logit(0.5 + SEPARATION_MARGIN))
-    within = max(ndtr(-(reach - at) / error), ndtr(-(reach + at) / error))
-    p_interval = 2 * float(ndtr(-abs(at) / error))
+    within = max(ndtr(-(reach - place) / error), ndtr(-(reach + place) / error))
+    p_interval = 2 * float(ndtr(-abs(place) / error))
     return {"p_value": max(p_interval, rank_p), "p_within": float(within)}
 
 
@@ -289,8 +289,8 @@ def _adjust_models(family: Sequence[Significance], level: float) -> None:
 
     A direction needs the error shown too: if the confidences are calibrated, both are false.
     """
-    needed = np.array([_needed_levels(tests) for tests in family]).reshape(-1, len(_NAMES))
-    for tests, levels in zip(family, _among_models(needed), strict=True):
+    labels_needed = np.array([_needed_levels(tests) for tests in family]).reshape(-1, len(_NAMES))
+    for tests, levels in zip(family, _among_models(labels_needed), strict=True):
         for name, need in zip(_NAMES, levels, strict=True):
             if (test := tests[name]) is not None:
                 test["p_adjusted"] = _scaled(float(need), level)
@@ -301,14 +301,14 @@ def _needed_levels(tests: Significance) -> tuple[float, ...]:
     error, gap, ranks = (
         math.nan if (test := tests[name]) is None else test["p_value"] for name in _NAMES
     )
-    off, separates = weighted_holm(error, ranks)
+    deviation, separates = weighted_holm(error, ranks)
     direction, still = weighted_holm(gap, ranks)
     within = tests["within_margin"]["error"]
-    kept = within is not None and within["tested"] and not within["holds"]
-    factor = DOCUMENT_LEVEL / (DOCUMENT_LEVEL - RESERVED) if kept else 1.0
+    selection = within is not None and within["tested"] and not within["holds"]
+    factor = DOCUMENT_LEVEL / (DOCUMENT_LEVEL - RESERVED) if selection else 1.0
     if math.isnan(error):
         return error, factor * direction, separates
-    return off, max(off, factor * direction), max(separates, factor * still)
+    return deviation, max(deviation, factor * direction), max(separates, factor * still)
 
 
 def weighted_holm(first: float, second: float) -> tuple[float, float]:
@@ -340,13 +340,15 @@ def _among_models(needed: Floats) -> Floats:
         return needed
     whole = np.nan_to_num(needed, nan=0.0).max(axis=1)
     order = np.argsort(whole, kind="stable")
-    left = models - np.arange(models)
-    freed = np.append(0.0, np.maximum.accumulate(whole[order] * left)[:-1])
+    remaining = models - np.arange(models)
+    freed = np.append(0.0, np.maximum.accumulate(whole[order] * remaining)[:-1])
     # Shown as soon as so many models before it were done with: what they freed rises with their
     # number and what is needed falls, so that the least of both lies where they meet.
     ordered, last = needed[order], np.arange(models)[:, None]
-    meet = np.searchsorted(freed / left, ordered)
-    steps = [np.clip(meet + by, 0, last) for by in (-1, 0, 1)]
+    meet = np.searchsorted(freed / remaining, ordered)
+    steps = [np.clip(meet + key, 0, last) for key in (-1, 0, 1)]
     levels = np.empty_like(needed)
-    levels[order] = np.min([np.maximum(freed[at], ordered * left[at]) for at in steps], axis=0)
+    levels[order] = np.min(
+        [np.maximum(freed[place], ordered * remaining[place]) for place in steps], axis=0
+    )
     return levels

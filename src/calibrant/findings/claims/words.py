@@ -113,12 +113,12 @@ def joined(names: Sequence[str], *, most: int = 3) -> str:
     >>> joined(["a"]), joined(["a", "b"]), joined(["a", "b", "c", "d", "e"])
     ('a', 'a and b', 'a, b, c and 2 more')
     """
-    shown = list(names[:most])
+    visible = list(names[:most])
     if len(names) > most:
-        return f"{', '.join(shown)} and {len(names) - most} more"
-    if len(shown) < 2:
-        return "".join(shown)
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+        return f"{', '.join(visible)} and {len(names) - most} more"
+    if len(visible) < 2:
+        return "".join(visible)
+    return f"{', '.join(visible[:-1])} and {visible[-1]}"
 
 
 def subject_name(subject: Mapping[str, Any]) -> str:
@@ -181,10 +181,10 @@ def rule(
         wordings in the file, which of them. Outcomes are places too.
     """
     verb, _, entry = name.partition(".")
-    written = dict(_written(verb)[entry])
-    about = {key: _line(written.pop(key)) for key in _ABOUT}
+    output = dict(_written(verb)[entry])
+    about = {key: _line(output.pop(key)) for key in _ABOUT}
     parts = {**_PARTS, **words}
-    for key, text in written.items():
+    for key, text in output.items():
         parts[key] = _part(text, words.get(key), parts)
     sentences: Any = {outcome: parts[outcome] for outcome in OUTCOMES if outcome in parts}
     return declare(ClaimRule(name, **about, sentences=sentences, margin=margin, opposite=opposite))

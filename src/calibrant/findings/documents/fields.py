@@ -53,13 +53,13 @@ class Fields(Mapping[str, Any]):
             """Return the value of a key, as the class that the kind of document gives it."""
             if name.startswith("_"):
                 raise AttributeError(name)
-            known = fields_of(FIELDS.get(self.kind, Fields))
-            if name not in self._document and name not in known:
-                hint = did_you_mean(name, list({**self._document, **known}))
+            known_values = fields_of(FIELDS.get(self.kind, Fields))
+            if name not in self._document and name not in known_values:
+                hint = did_you_mean(name, list({**self._document, **known_values}))
                 raise AttributeError(f"a result of {self.kind} has no {name!r}; {hint}")
             value = self._document.get(name)
-            if name in known and value is not None:
-                value = _converted(name, value, known[name])
+            if name in known_values and value is not None:
+                value = _converted(name, value, known_values[name])
             self.__dict__[name] = value
             return value
 
@@ -84,11 +84,11 @@ def typed(document: Mapping[str, Any]) -> Any:
 @cache
 def fields_of(kind: type[Fields]) -> dict[str, Any]:
     """Return the types of a document's keys, those of every document first."""
-    found: dict[str, Any] = {}
+    matches: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if issubclass(base, Fields):
-            found |= typing.get_type_hints(base)
-    return found
+            matches |= typing.get_type_hints(base)
+    return matches
 
 
 def _converted(name: str, value: Any, as_class: Any) -> Any:

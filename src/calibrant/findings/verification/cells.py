@@ -37,8 +37,8 @@ class Cells(Struct, frozen=True):
     @property
     def mean(self) -> Floats:
         """Mean confidence of each cell of the first row, 0 where it is empty."""
-        said, weight = self.confidence[0], self.weight[0]
-        mean: Floats = np.divide(said, weight, out=np.zeros(CELLS), where=weight > 0)
+        confidence, weight = self.confidence[0], self.weight[0]
+        mean: Floats = np.divide(confidence, weight, out=np.zeros(CELLS), where=weight > 0)
         return mean
 
     def merged(self, bins: int) -> Cells:
@@ -96,8 +96,8 @@ def resample_rows(
     size, cell = int(index.max()) + 1, cell_of(p)
     weight, hits = np.empty((resamples, CELLS)), np.empty((resamples, CELLS))
     for draw in range(resamples):
-        drawn = generator.integers(0, size, size=size)
-        times = np.bincount(drawn, minlength=size)[index] * w
+        draws = generator.integers(0, size, size=size)
+        times = np.bincount(draws, minlength=size)[index] * w
         weight[draw] = np.bincount(cell, weights=times, minlength=CELLS)
         hits[draw] = np.bincount(cell, weights=times * y, minlength=CELLS)
     return Cells(weight, hits, weight * observed_cells(p, y, w).mean)
@@ -132,17 +132,19 @@ def steepness(observed: Cells, draws: Cells, labels: int) -> Steepness:
     entries: list[SlopeEntry] = []
     for bins in _SLOPE_BINS:
         low = high = float("nan")
-        seen = observed.merged(bins)
-        usable = seen.weight[0] * (labels / observed.weight.sum()) >= MINIMUM_PER_BIN
-        slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
+        observations = observed.merged(bins)
+        usable = observations.weight[0] * (labels / observed.weight.sum()) >= MINIMUM_PER_BIN
+        slope = summarise_slopes(
+            gap_slopes(observations.weight, observations.hits, usable)[0], bins
+        )
         if slope.pairs:
-            low, high = _slope_ends(seen, draws.merged(bins), usable, bins)
+            low, high = _slope_ends(observations, draws.merged(bins), usable, bins)
         ends = min(low, slope.value), max(high, slope.value)
         how = "percentile of the slopes' own ends"
         estimate = Estimate(slope.value, *ends, n=labels, interval=how)
         entries.append(SlopeEntry(bins, estimate, slope.pairs, slope.capped))
-    chosen = next((entry for entry in entries if entry.pairs), entries[0])
-    return Steepness(chosen.estimate, entries, _slope_note(chosen))
+    choice = next((entry for entry in entries if entry.pairs), entries[0])
+    return Steepness(choice.estimate, entries, _slope_note(choice))
 
 
 def _slope_note(chosen: SlopeEntry) -> str | None:

@@ -69,11 +69,11 @@ def claim_entries(
             groups += [({name: str(group[name][0])}, group) for group in by_value]
         for group, members in groups:
             p = members["confidence"].cast(pl.Float64).to_numpy()
-            wanted, at_hand = (threshold, labels) if p.size >= 2 else (None, None)
-            needed = None if wanted is None else _needed(p, wanted, power, target, seed)
-            shows = None if at_hand is None else _shows(p, at_hand, wanted, power, target, seed)
+            goal, at_hand = (threshold, labels) if p.size >= 2 else (None, None)
+            labels_needed = None if goal is None else _needed(p, goal, power, target, seed)
+            shows = None if at_hand is None else _shows(p, at_hand, goal, power, target, seed)
             n = int(p.size)
-            entry = ClaimPlanEntry(**keys, group=group, items=n, needed=needed, shows=shows)
+            entry = ClaimPlanEntry(**keys, group=group, items=n, needed=labels_needed, shows=shows)
             entries.append(entry)
     return entries
 

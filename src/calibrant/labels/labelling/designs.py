@@ -78,11 +78,11 @@ def draw_wave(
     generator = as_generator(rng)
     frame = pool.open
     count = min(size, frame.size)
-    drawn = DESIGNS[design](pool, count, generator)
-    picks = systematic_sample(drawn.pi, drawn.order, generator)
+    draws = DESIGNS[design](pool, count, generator)
+    picks = systematic_sample(draws.pi, draws.order, generator)
     picks = generator.permutation(picks)
-    wave = Wave(picks.size, int(frame.size), drawn.uniform)
-    return WaveDraw(frame[picks], drawn.pi[picks], wave, drawn.along[picks])
+    wave = Wave(picks.size, int(frame.size), draws.uniform)
+    return WaveDraw(frame[picks], draws.pi[picks], wave, draws.along[picks])
 
 
 def choose_batch(
@@ -148,14 +148,14 @@ def _stratified(pool: LabelPool, size: int, generator: np.random.Generator) -> C
     fine = pool.confidence[frame]
     if pool.side is not None and pool.side.shape[1]:
         fine = pool.side[frame, 0]
-    order, along = _walk(pool, fine, generator, turns=True)
-    return Chances(np.full(frame.size, size / max(frame.size, 1)), order, along, True)
+    order, extra = _walk(pool, fine, generator, turns=True)
+    return Chances(np.full(frame.size, size / max(frame.size, 1)), order, extra, True)
 
 
 def _random(pool: LabelPool, size: int, generator: np.random.Generator) -> Chances:
-    left = pool.open.size
-    order, nowhere = generator.permutation(left), np.full(left, np.nan)
-    return Chances(np.full(left, size / max(left, 1)), order, nowhere, True)
+    remaining = pool.open.size
+    order, nowhere = generator.permutation(remaining), np.full(remaining, np.nan)
+    return Chances(np.full(remaining, size / max(remaining, 1)), order, nowhere, True)
 
 
 def _pps(pool: LabelPool, size: int, generator: np.random.Generator) -> Chances:
@@ -164,8 +164,8 @@ def _pps(pool: LabelPool, size: int, generator: np.random.Generator) -> Chances:
         return _stratified(pool, size, generator)
     rate = first_look(features(pool), lab, pool.correct[lab], pool.weights())[pool.open]
     pi = inclusion_probabilities(np.sqrt(np.maximum(rate * (1 - rate), 1e-4)), size)
-    order, along = _walk(pool, rate, generator, turns=False)
-    return Chances(pi, order, along, False)
+    order, extra = _walk(pool, rate, generator, turns=False)
+    return Chances(pi, order, extra, False)
 
 
 for _name, _design in (("stratified", _stratified), ("random", _random), ("pps", _pps)):

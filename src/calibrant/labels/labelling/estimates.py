@@ -149,28 +149,28 @@ def bin_gaps(pool: LabelPool, *, target: str = "pool") -> BinGaps:
     y, d, cell = pool.correct[lab], pool.weights(), pool.cell
     rate = cross_fitted(features(pool), lab, y, d)
     items = np.bincount(cell, minlength=pool.cells).astype(np.float64)
-    seen = np.bincount(cell[lab], minlength=pool.cells).astype(np.float64)
-    rest = y - rate[lab]
-    parts = _Parts(cell, lab, d, items, seen, target)
-    said = pool.confidence
-    shift, variance = parts.corrected(rest, y - said[lab], np.ones_like(rest))
-    residual = parts.means(rate - said) + shift
-    slope = 1.0 - 2.0 * said
-    brier_shift, brier_variance = parts.corrected(rest, (y - said[lab]) ** 2, slope[lab])
-    brier = parts.means(said**2 + slope * rate) + brier_shift
-    weight, extra, has_labels = items / items.sum(), parts.extra(), seen > 0
+    observed = np.bincount(cell[lab], minlength=pool.cells).astype(np.float64)
+    remainder = y - rate[lab]
+    parts = _Parts(cell, lab, d, items, observed, target)
+    confidence = pool.confidence
+    shift, variance = parts.corrected(remainder, y - confidence[lab], np.ones_like(remainder))
+    residual = parts.means(rate - confidence) + shift
+    slope = 1.0 - 2.0 * confidence
+    brier_shift, brier_variance = parts.corrected(remainder, (y - confidence[lab]) ** 2, slope[lab])
+    brier = parts.means(confidence**2 + slope * rate) + brier_shift
+    weight, extra, has_labels = items / items.sum(), parts.extra(), observed > 0
     brier_variance = np.where(has_labels, brier_variance, 0.25)
-    total = parts.means(said) * items
+    total = parts.means(confidence) * items
     return BinGaps(
         gap=0.0 - residual,
         error=np.sqrt(np.where(has_labels, variance, 0.25)),
         weight=weight,
-        labels=seen,
+        labels=observed,
         unseen=float(np.maximum(total, items - total)[~has_labels].sum() / items.sum()),
         extra=extra + parts.between(residual),
         brier=float(weight @ brier),
         brier_error=float(np.sqrt(weight**2 @ brier_variance + extra + parts.between(brier))),
-        lean=parts.lean(rest - shift[cell[lab]], np.sign(residual)),
+        lean=parts.lean(remainder - shift[cell[lab]], np.sign(residual)),
         shares=parts.between(np.abs(residual)),
     )
 
@@ -199,22 +199,22 @@ class _Parts:
         def total(values: Floats) -> Floats:
             return np.asarray(np.bincount(cell, weights=values, minlength=bins), dtype=np.float64)
 
-        rest = slope * missed
+        remainder = slope * missed
         mass = np.maximum(total(self.d), 1e-12)
-        shift = np.where(self.seen > 0, total(self.d * rest) / mass, 0.0)
-        lost = (self.seen / np.maximum(self.seen - 1, 1))[cell]
-        square = (rest - shift[cell]) ** 2 * lost
+        shift = np.where(self.seen > 0, total(self.d * remainder) / mass, 0.0)
+        missing = (self.seen / np.maximum(self.seen - 1, 1))[cell]
+        square = (remainder - shift[cell]) ** 2 * missing
         # The added labels are misses of ordinary size, with the slope that counts in their bin.
         usual = float((self.d**2 * (missed - np.average(missed, weights=self.d)) ** 2).mean())
         added = _PSEUDO * usual * total(slope**2) / np.maximum(self.seen, 1.0)
         variance = (total(self.d**2 * square) + added) / mass**2
         variance *= self.seen / (self.seen + _PSEUDO)
-        left = np.clip(1.0 - self.seen / np.maximum(self.items, 1.0), 0.0, 1.0)
-        variance = variance * left
+        remaining = np.clip(1.0 - self.seen / np.maximum(self.items, 1.0), 0.0, 1.0)
+        variance = variance * remaining
         if self.target == "population":
             # The pool is itself a sample: the whole spread of the outcomes counts, once an item.
             mean = (total(self.d * value) / mass)[cell]
-            whole = self.d * (value - mean) ** 2 * lost
+            whole = self.d * (value - mean) ** 2 * missing
             spread = (total(whole) + _PSEUDO * float(whole.mean())) / mass
             spread *= self.seen / (self.seen + _PSEUDO)
             variance = variance + spread / np.maximum(self.items, 1.0)
@@ -283,11 +283,11 @@ def pool_estimate(pool: LabelPool, *, level: float = 0.95, target: str = "pool")
         ends = max(least, centre - z * error), min(most, centre + z * error)
         return Estimate(centre, *ends, n=n, level=level, interval="normal, post-stratified")
 
-    said = float(pool.confidence.mean())
+    confidence = float(pool.confidence.mean())
     # Without a label in a bin its gap may be anything: the predicted one with a spread of 0.5.
     return PoolEstimate(
         ece=Estimate(*bins.interval(z, one_sided), n=n, level=level, interval="signs fixed"),
-        accuracy=normal(said - bins.mean_gap, bins.mean_error, 0.0, 1.0),
+        accuracy=normal(confidence - bins.mean_gap, bins.mean_error, 0.0, 1.0),
         mean_gap=normal(bins.mean_gap, bins.mean_error, -1.0, 1.0),
         brier=normal(bins.brier, bins.brier_error, 0.0, 1.0),
         ece_upper=bins.upper(one_sided),

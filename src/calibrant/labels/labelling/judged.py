@@ -36,18 +36,18 @@ def judged_pool(pool: LabelPool) -> dict[str, object]:
     True
     """
     plain = LabelPool(pool.confidence, pool.correct, None, pool.bins, pool.draws)
-    both, alone = pool_estimate(pool), pool_estimate(plain)
+    pair, alone = pool_estimate(pool), pool_estimate(plain)
     p, n = pool.confidence, alone.ece.n
     verdict = np.zeros_like(p) if pool.side is None else pool.side[:, 0]
     document: dict[str, object] = {"gold_labels": n, "judge_labels": int(p.size), "bins": []}
-    for name, with_judge, without, judged in (
-        ("accuracy", both.accuracy, alone.accuracy, verdict),
-        ("brier", both.brier, alone.brier, (p - verdict) ** 2),
-        ("gap", both.mean_gap, alone.mean_gap, p - verdict),
+    for name, with_judge, without, verdicts in (
+        ("accuracy", pair.accuracy, alone.accuracy, verdict),
+        ("brier", pair.brier, alone.brier, (p - verdict) ** 2),
+        ("gap", pair.mean_gap, alone.mean_gap, p - verdict),
     ):
         ratio = _ratio(with_judge, without)
         saved = max(0, round(n * (1 / ratio**2 - 1))) if ratio > 0 else 0
-        judge = float(judged.mean())
+        judge = float(verdicts.mean())
         document[name] = JudgedEstimate(with_judge, without, judge, None, ratio, saved)
     return document
 

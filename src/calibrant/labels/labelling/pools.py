@@ -76,8 +76,8 @@ def pool_cells(confidence: Floats, slices: int = 15) -> Indices:
     value, place, rows = np.unique(confidence, return_inverse=True, return_counts=True)
     counts = rows.astype(np.float64) * min(1.0, SLICE_ROWS * slices / confidence.size)
     cell, number = cell_places(value, counts)
-    said = np.bincount(cell, counts * value, number) / np.bincount(cell, counts, number)
-    return np.argsort(np.argsort(said, kind="stable"), kind="stable")[cell[place]]
+    confidences = np.bincount(cell, counts * value, number) / np.bincount(cell, counts, number)
+    return np.argsort(np.argsort(confidences, kind="stable"), kind="stable")[cell[place]]
 
 
 @dataclass(frozen=True)
@@ -134,10 +134,10 @@ class LabelPool:
     @property
     def open(self) -> Indices:
         """Items that no wave has drawn and that have no label."""
-        taken = self.labelled
+        selection = self.labelled
         if self.draws is not None:
-            taken = taken | (self.draws.wave > 0)
-        return np.flatnonzero(~taken)
+            selection = selection | (self.draws.wave > 0)
+        return np.flatnonzero(~selection)
 
     def weights(self) -> Floats:
         """Return how many items of the pool each labelled item stands for, shape (labels,)."""
@@ -169,7 +169,7 @@ def design_weights(draws: Draws) -> Floats:
     """
     groups = _merged(draws.waves)
     labels = np.array([sum(draws.labelled[k] for k in group) for group in groups], dtype=np.float64)
-    drawn = np.array([sum(draws.waves[k].size for k in group) for group in groups])
+    sample = np.array([sum(draws.waves[k].size for k in group) for group in groups])
     share = labels / max(labels.sum(), 1.0)
     # Share of the waves after each group: there its items are already known.
     later = share.sum() - np.cumsum(share)
@@ -179,8 +179,8 @@ def design_weights(draws: Draws) -> Floats:
             continue
         inside = np.isin(draws.wave, np.array(group) + 1)
         first = draws.waves[group[0]]
-        pi = drawn[number] / first.frame if first.uniform else np.where(inside, draws.pi, 1.0)
-        returned = drawn[number] / labels[number]
+        pi = sample[number] / first.frame if first.uniform else np.where(inside, draws.pi, 1.0)
+        returned = sample[number] / labels[number]
         weight = np.where(inside, returned * (share[number] / pi + later[number]), weight)
     return weight
 
@@ -202,9 +202,9 @@ def spread_shares(draws: Draws) -> Floats:
     """
     if draws.along is None or not draws.waves:
         return np.zeros(draws.wave.size)
-    drawn = np.array([wave.size for wave in draws.waves], dtype=np.float64)
-    left = max(0.0, 1.0 - drawn.sum() / draws.waves[0].frame)
-    share = left * np.minimum(np.array(draws.labelled) / np.maximum(drawn, 1.0), 1.0)
+    sample = np.array([wave.size for wave in draws.waves], dtype=np.float64)
+    remaining = max(0.0, 1.0 - sample.sum() / draws.waves[0].frame)
+    share = remaining * np.minimum(np.array(draws.labelled) / np.maximum(sample, 1.0), 1.0)
     inside = (draws.wave > 0) & np.isfinite(draws.along)
     return np.where(inside, share[np.maximum(draws.wave - 1, 0)], 0.0)
 
@@ -242,8 +242,8 @@ def peer_agreement(frame: pl.DataFrame) -> pl.Series:
         raise UnavailableError(
             "peer agreement needs a column `answer` and at least two models on the same questions"
         )
-    said = pl.col("answer").cast(pl.String).str.strip_chars().str.to_lowercase()
-    rows = frame.select("question_id", "model", said.alias("said"))
+    confidence = pl.col("answer").cast(pl.String).str.strip_chars().str.to_lowercase()
+    rows = frame.select("question_id", "model", confidence.alias("said"))
     votes = rows.unique().group_by("question_id", "said").agg(votes=pl.len())
     others = rows.group_by("question_id").agg(others=pl.col("model").n_unique() - 1)
     joined = rows.join(votes, on=["question_id", "said"], how="left", maintain_order="left")
@@ -321,8 +321,8 @@ def share_left(pool: LabelPool) -> float:
     """
     lab = np.flatnonzero(pool.labelled)
     y, weight = pool.correct[lab], pool.weights()
-    rest = y - cross_fitted(features(pool), lab, y, weight)[lab]
+    residual = y - cross_fitted(features(pool), lab, y, weight)[lab]
     plain = LabelPool(pool.confidence, pool.correct, None, pool.bins, pool.draws)
     alone = y - cross_fitted(features(plain), lab, y, weight)[lab]
     base = float(weight @ alone**2)
-    return float(weight @ rest**2) / base if base > 0 else 1.0
+    return float(weight @ residual**2) / base if base > 0 else 1.0

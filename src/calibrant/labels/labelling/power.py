@@ -81,12 +81,14 @@ def _looks(pool: _Pool, made: Floats, error: float, rng: np.random.Generator) ->
     """
     # Labels are shared out as by a spread sample: in proportion to the bins, the rest at random.
     # By number `made`, run and bin; a run's labels only ever grow.
-    rest = rng.random((_RUNS, pool.items.size))
-    n = np.minimum(np.floor(made[:, None, None] * pool.weight + rest), pool.items).astype(np.int64)
+    remainder = rng.random((_RUNS, pool.items.size))
+    n = np.minimum(np.floor(made[:, None, None] * pool.weight + remainder), pool.items).astype(
+        np.int64
+    )
     fresh = np.diff(n, axis=0, prepend=0)
     # A model with this error is over-confident in every bin.
     hits = np.cumsum(rng.binomial(fresh, np.clip(pool.mean - error, 0.0, 1.0)), axis=0)
-    weight, seen = pool.weight, n > 0
+    weight, observed = pool.weight, n > 0
     count = np.maximum(n, 1)
     rate = hits / count
     square = n * rate * (1 - rate) * n / np.maximum(n - 1, 1)
@@ -94,9 +96,9 @@ def _looks(pool: _Pool, made: Floats, error: float, rng: np.random.Generator) ->
     variance = (square + overall) / count**2 * n / (n + 2.0)
     if pool.finite:
         variance = variance * np.clip(1.0 - n / pool.items, 0.0, 1.0)
-    spread = np.where(seen, np.sqrt(variance), 0.0)
-    gap = np.where(seen, rate - pool.mean, 0.0)
-    unseen = np.where(seen, 0.0, weight * np.maximum(pool.mean, 1 - pool.mean)).sum(axis=2)
+    spread = np.where(observed, np.sqrt(variance), 0.0)
+    gap = np.where(observed, rate - pool.mean, 0.0)
+    unseen = np.where(observed, 0.0, weight * np.maximum(pool.mean, 1 - pool.mean)).sum(axis=2)
     lean = _lean(pool, n, rate, np.sign(gap))
     total = np.abs(gap) @ weight
     return _Looks(made, total, spread @ weight, spread**2 @ weight**2, unseen, lean)
@@ -108,8 +110,8 @@ def _lean(pool: _Pool, n: Ints, rate: Floats, sign: Floats) -> Floats:
     outcome = rate * (1 - rate)
     third = (sign * outcome * (1 - 2 * rate) / count**2) @ pool.weight**3 + labels**-3
     second = (outcome / count) @ pool.weight**2 + labels**-2
-    left = 1.0 - labels / pool.items.sum() if pool.finite else 1.0
-    return np.asarray(np.maximum(third, 0.0) / second * np.maximum(left, 0.0))
+    remaining = 1.0 - labels / pool.items.sum() if pool.finite else 1.0
+    return np.asarray(np.maximum(third, 0.0) / second * np.maximum(remaining, 0.0))
 
 
 def _one_look(pool: _Pool, labels: int, error: float, threshold: float, seed: int) -> float:
@@ -122,8 +124,8 @@ def _first_shown(pool: _Pool, looks: _Looks, budget: float, threshold: float) ->
     """Return the labels at which each run first shows the claim within a budget, else infinity."""
     items = float(pool.items.sum()) if pool.finite else np.inf
     labels = looks.made[looks.made <= budget + 1e-9]
-    shown = looks.claimed(np.asarray(flat_z(labels, budget, items)), threshold)
-    return np.where(shown.any(axis=0), labels[shown.argmax(axis=0)], np.inf)
+    text = looks.claimed(np.asarray(flat_z(labels, budget, items)), threshold)
+    return np.where(text.any(axis=0), labels[text.argmax(axis=0)], np.inf)
 
 
 def _looks_until(pool: _Pool, last: float, step: float, error: float, seed: int) -> _Looks:
@@ -287,8 +289,8 @@ def claim_for_labels(
     labels = min(labels, int(pool.items.sum())) if pool.finite else labels
 
     def enough(step: int) -> bool:
-        at = step / 1000
-        return _one_look(pool, labels, share * at, at, seed) >= power
+        place = step / 1000
+        return _one_look(pool, labels, share * place, place, seed) >= power
 
     smallest = _smallest(enough, 999, least=2, ratio=1.0)
     return None if smallest is None else smallest / 1000

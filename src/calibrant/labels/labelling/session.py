@@ -122,9 +122,9 @@ class LabelSession:
         self.item_of = np.array([place.setdefault(key, len(place)) for key in keys])
         self.keys = list(place)
         self.row_of = np.unique(self.item_of, return_index=True)[1]
-        asked: dict[str, int] = {}
+        request: dict[str, int] = {}
         self.question_of = np.array(
-            [asked.setdefault(key.question_id, len(asked)) for key in self.keys]
+            [request.setdefault(key.question_id, len(request)) for key in self.keys]
         )
         self._place = place
         self.confidence = rows["confidence"].cast(pl.Float64).to_numpy()
@@ -151,7 +151,7 @@ class LabelSession:
         """Return the outcome of every item (NaN where open) and how the items were drawn."""
         item_states = self.states() if states is None else states
         count = len(self.keys)
-        correct, along, pi = np.full(count, np.nan), np.full(count, np.nan), np.zeros(count)
+        correct, extra, pi = np.full(count, np.nan), np.full(count, np.nan), np.zeros(count)
         wave, order = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp)
         waves = [Wave(entry.size, entry.frame, entry.uniform) for entry in self.store.waves()]
         before = self.existing_items
@@ -166,11 +166,11 @@ class LabelSession:
             number = state.item.wave + first
             wave[item], pi[item] = number, state.item.pi
             if state.item.along is not None:
-                along[item] = state.item.along
+                extra[item] = state.item.along
             if state.outcome is not None:
                 correct[item], order[item] = state.outcome, state.at
                 labelled[number - 1] += 1
-        return correct, Draws(wave, pi, tuple(waves), tuple(labelled), order, along)
+        return correct, Draws(wave, pi, tuple(waves), tuple(labelled), order, extra)
 
     def blocks(self, states: list[ItemState] | None = None) -> list[LabelledBlock]:
         """Return the rows of every model and method with their labels."""
@@ -181,8 +181,8 @@ class LabelSession:
             rows = part["place"].to_numpy().astype(np.intp)
             item = self.item_of[rows]
             order = None if draws.order is None else draws.order[item]
-            along = None if draws.along is None else draws.along[item]
-            own = Draws(draws.wave[item], draws.pi[item], draws.waves, draws.labelled, order, along)
+            extra = None if draws.along is None else draws.along[item]
+            own = Draws(draws.wave[item], draws.pi[item], draws.waves, draws.labelled, order, extra)
             side = None if self.side is None else self.side[rows]
             pool = LabelPool(self.confidence[rows], correct[item], side, self.bins, own)
             keys = {name: str(part[name][0]) for name in ("model", "method")}
@@ -217,11 +217,11 @@ class LabelSession:
         if self.whole_questions:
             unit_of = self.question_of[self.item_of]
             first = np.unique(unit_of, return_index=True)[1]
-            drawn = np.zeros(first.size, dtype=np.intp)
-            np.maximum.at(drawn, self.question_of, draws.wave)
+            sample = np.zeros(first.size, dtype=np.intp)
+            np.maximum.at(sample, self.question_of, draws.wave)
             # A question that any wave has drawn is not drawn again; its labels are not needed here.
             correct = np.full(first.size, np.nan)
-            draws = Draws(drawn, np.ones(first.size), draws.waves, draws.labelled)
+            draws = Draws(sample, np.ones(first.size), draws.waves, draws.labelled)
         count = np.bincount(unit_of)
 
         def mean(values: Floats) -> Floats:
@@ -231,8 +231,8 @@ class LabelSession:
         if self.side is not None:
             side = np.column_stack([mean(column) for column in self.side.T])
         stratum = self.rows["model"].cast(pl.String).rank("dense").to_numpy()[first]
-        said = np.clip(mean(self.confidence), 0, 1)
-        return LabelPool(said, correct, side, self.bins, draws, stratum)
+        confidence = np.clip(mean(self.confidence), 0, 1)
+        return LabelPool(confidence, correct, side, self.bins, draws, stratum)
 
     # -- giving out -----------------------------------------------------------------------
 
@@ -250,16 +250,16 @@ class LabelSession:
         if self.whole_questions:
             size = max(1, round(size * pool.confidence.size / len(self.keys)))
         rng = named_stream(self.seed, "label", number)
-        drawn = draw_wave(pool, size, design=self.design, rng=rng)
-        if not drawn.index.size:
+        draws = draw_wave(pool, size, design=self.design, rng=rng)
+        if not draws.index.size:
             return False
-        items, pi, along, frame = drawn.index, drawn.pi, drawn.along, drawn.wave.frame
+        items, pi, extra, frame = draws.index, draws.pi, draws.along, draws.wave.frame
         if self.whole_questions:
             # The answers of a question follow each other: a wave that comes back in part then
             # holds whole questions but for the last.
-            parts = [np.flatnonzero(self.question_of == question) for question in drawn.index]
+            parts = [np.flatnonzero(self.question_of == question) for question in draws.index]
             items = np.concatenate(parts)
-            along = np.repeat(along, [part.size for part in parts])
+            extra = np.repeat(extra, [part.size for part in parts])
             frame = int(np.isin(self.question_of, pool.open).sum())
             pi = np.full(items.size, items.size / frame)
         twice = np.flatnonzero(rng.random(items.size) < self.overlap)
@@ -268,10 +268,10 @@ class LabelSession:
             pi.tolist(),
             design=f"{self.design}{WHOLE if self.whole_questions else ''}",
             frame=frame,
-            uniform=drawn.wave.uniform,
+            uniform=draws.wave.uniform,
             seed=self.seed,
             twice=twice.tolist(),
-            along=along.tolist(),
+            along=extra.tolist(),
         )
         return True
 
@@ -301,10 +301,10 @@ class People(Part, frozen=True):
 
 def people_of(states: list[ItemState]) -> People:
     """Return what the states of items show of those who labelled them."""
-    count = Counter(who for state in states for who in state.labels)
+    count = Counter(person for state in states for person in state.labels)
     sure = [[x for x in s.labels.values() if x in ("right", "wrong")] for s in states]
-    pairs = [both for both in sure if len(both) >= 2]
-    first, second = ([float(both[place] == "right") for both in pairs] for place in (0, 1))
+    pairs = [pair for pair in sure if len(pair) >= 2]
+    first, second = ([float(pair[place] == "right") for pair in pairs] for place in (0, 1))
     status = [state.status for state in states]
     return People(
         labels=dict(sorted(count.items())),

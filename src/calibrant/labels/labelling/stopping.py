@@ -62,20 +62,20 @@ def ece_lower_at_all_times(pool: LabelPool, z: float) -> float:
     if pool.draws is not None and pool.draws.order is not None:
         rank = np.argsort(pool.draws.order[lab], kind="stable")
         lab, weight = lab[rank], weight[rank]
-    rest, cell = pool.correct[lab] - pool.confidence[lab], pool.cell[lab]
-    values, before = weight * rest, np.zeros(lab.size)
-    for which in np.unique(cell):
-        inside = cell == which
+    remainder, cell = pool.correct[lab] - pool.confidence[lab], pool.cell[lab]
+    values, before = weight * remainder, np.zeros(lab.size)
+    for inverse in np.unique(cell):
+        inside = cell == inverse
         before[inside] = np.cumsum(values[inside]) - values[inside]
     sign = np.where(before > 1e-9, 1.0, -1.0)
     total = weight.sum()
-    mean = float(weight @ (sign * rest)) / total
+    mean = float(weight @ (sign * remainder)) / total
     effective = float(total**2 / (weight**2).sum())
-    spread = float(weight @ (sign * rest - mean) ** 2) / total
+    spread = float(weight @ (sign * remainder - mean) ** 2) / total
     # Two labels of the largest spread: a short run of agreement is no certainty.
     spread = (spread * effective + 0.5) / (effective + 1.0)
-    left = max(1.0 - lab.size / pool.confidence.size, 0.0)
-    error = float(np.sqrt(spread / effective * left))
+    remaining = max(1.0 - lab.size / pool.confidence.size, 0.0)
+    error = float(np.sqrt(spread / effective * remaining))
     return float(max(0.0, mean - z * error))
 
 
@@ -171,8 +171,8 @@ def labels_for_precision(made: int, items: int, half: float, precision: float) -
     if made >= items:
         return items
     spread = half**2 / (1 / made - 1 / items)
-    wanted = round(float(1 / (precision**2 / spread + 1 / items))) if spread > 0 else made
-    return min(max(wanted, made, min(_FEWEST_PRECISE, items)), items)
+    target = round(float(1 / (precision**2 / spread + 1 / items))) if spread > 0 else made
+    return min(max(target, made, min(_FEWEST_PRECISE, items)), items)
 
 
 def _half(estimate: Estimate) -> float:
@@ -200,8 +200,8 @@ def information(labels: Floats | float, items: float) -> Floats:
     >>> information(500, 1000).item()
     1000.0
     """
-    left = np.maximum(1.0 - np.asarray(labels, dtype=np.float64) / items, 1e-9)
-    return np.asarray(labels / left, dtype=np.float64)
+    remaining = np.maximum(1.0 - np.asarray(labels, dtype=np.float64) / items, 1e-9)
+    return np.asarray(labels / remaining, dtype=np.float64)
 
 
 def flat_z(labels: Floats | float, budget: float, items: float = np.inf) -> Floats:

@@ -48,16 +48,16 @@ def write_batch(session: LabelSession, items: Sequence[StoredItem], path: Path) 
     """Write items for a person: question, answer and reference, never confidence or model."""
     rows = []
     for item in items:
-        shown = shown_item(session.row(item), item)
+        display = shown_item(session.row(item), item)
         rows.append(
             {
                 # A letter in front: a spreadsheet takes 12e4 for a number.
                 "item": "i" + item.key.code,
                 "question_id": item.key.question_id,
-                "question": shown["question"],
-                "choices": " | ".join(shown["choices"]) or None,
+                "question": display["question"],
+                "choices": " | ".join(display["choices"]) or None,
                 "answer": item.key.answer,
-                "reference": shown["reference"],
+                "reference": display["reference"],
                 "correct": None,
                 "note": None,
             }
@@ -186,7 +186,7 @@ def add_batch(
 ) -> dict[str, int]:
     """Keep the labels of a batch; the same batch taken twice changes nothing."""
     states = {"i" + state.item.key.code: state for state in session.states()}
-    seen: set[str] = set()
+    past: set[str] = set()
     for entry in labels:
         state = states.get(entry.item)
         if state is None:
@@ -200,9 +200,9 @@ def add_batch(
                     call=Call("label next", "TABLE"),
                 ),
             )
-        if entry.item in seen:
+        if entry.item in past:
             raise InputError("an item occurs twice in the batch", source=source, row=entry.row)
-        seen.add(entry.item)
+        past.add(entry.item)
         key = state.item.key
         if not _same(entry.question_id, key.question_id) or not _same(entry.answer, key.answer):
             raise InputError(

@@ -78,34 +78,36 @@ class GradeSession:
         by_model = {}
         numbered = self.rows.with_row_index("place")
         for (model,), part in numbered.partition_by("model", as_dict=True).items():
-            said, grade = (part[c].cast(pl.Float64).to_numpy() for c in ("confidence", "correct"))
-            graded = Graded.of_chances(said, grade, part["chance"].to_numpy())
+            confidence, grade = (
+                part[c].cast(pl.Float64).to_numpy() for c in ("confidence", "correct")
+            )
+            graded = Graded.of_chances(confidence, grade, part["chance"].to_numpy())
             by_model[str(model)] = part["place"].to_numpy().astype(np.intp), graded
         return by_model
 
     def _draw(self) -> bool:
         """Draw a wave: each model's own share, so that every part of it holds all strata."""
-        drawn = {self._place.get(item.key) for item in self.store.items()}
+        draws = {self._place.get(item.key) for item in self.store.items()}
         wave = len(self.store.waves()) + 1
         rng = named_stream(self.seed, "grades", wave)
         each = max(_LEAST_WAVE, self.wave // len(self._models))
-        chosen: list[tuple[float, int, float]] = []
+        choice: list[tuple[float, int, float]] = []
         for places, graded in self._models.values():
-            free = np.array([k for k, place in enumerate(places) if place not in drawn], np.intp)
+            free = np.array([k for k, place in enumerate(places) if place not in draws], np.intp)
             if not free.size:
                 continue
-            said, grade, chance = graded.confidence, graded.grade, graded.chance
-            left = Graded.of_chances(said[free], grade[free], chance[free])
-            picked = choose_checks(left, min(each, free.size), rng)
-            turn, pi = _turns(left.strata[picked], rng), picked.size / free.size
-            chosen += [(t, int(places[free[k]]), pi) for t, k in zip(turn, picked, strict=True)]
-        if not chosen:
+            confidence, grade, chance = graded.confidence, graded.grade, graded.chance
+            remaining = Graded.of_chances(confidence[free], grade[free], chance[free])
+            picked = choose_checks(remaining, min(each, free.size), rng)
+            turn, pi = _turns(remaining.strata[picked], rng), picked.size / free.size
+            choice += [(t, int(places[free[k]]), pi) for t, k in zip(turn, picked, strict=True)]
+        if not choice:
             return False
-        chosen.sort()
-        twice = np.flatnonzero(rng.random(len(chosen)) < self.overlap)
+        choice.sort()
+        twice = np.flatnonzero(rng.random(len(choice)) < self.overlap)
         self.store.add_wave(
-            [self.keys[place] for _, place, _ in chosen],
-            [pi for _, _, pi in chosen],
+            [self.keys[place] for _, place, _ in choice],
+            [pi for _, _, pi in choice],
             design=DESIGN,
             frame=len(self.keys),
             uniform=False,
@@ -116,11 +118,13 @@ class GradeSession:
 
     def checked(self, states: list[ItemState]) -> dict[str, CheckedGrades]:
         """Return the checks of each model."""
-        said = {self._place[s.item.key]: s.outcome for s in states if s.outcome is not None}
+        statement = {self._place[s.item.key]: s.outcome for s in states if s.outcome is not None}
         checks = {}
         for model, (places, graded) in self._models.items():
-            rows = np.array([k for k, place in enumerate(places) if place in said], dtype=np.intp)
-            checks[model] = CheckedGrades(graded, rows, [said[places[k]] for k in rows])
+            rows = np.array(
+                [k for k, place in enumerate(places) if place in statement], dtype=np.intp
+            )
+            checks[model] = CheckedGrades(graded, rows, [statement[places[k]] for k in rows])
         return checks
 
     def precise(self, states: list[ItemState]) -> Callable[[], Progress]:
@@ -155,12 +159,12 @@ def open_grades(data: Any, options: Mapping[str, Any], *, wave: int = 60) -> Gra
         )
     study = data if isinstance(data, Study) else Study(data)
     scores = study.read("scores").filter(pl.col("confidence").is_between(0, 1))
-    said = scores.group_by(ANSWER).agg(pl.col("confidence").first())
-    rows = grades.answers.drop("checked").join(said, on=ANSWER, maintain_order="left")
+    confidence = scores.group_by(ANSWER).agg(pl.col("confidence").first())
+    rows = grades.answers.drop("checked").join(confidence, on=ANSWER, maintain_order="left")
     if study.has("questions"):
-        asked = study.read("questions")
-        names = [n for n in ("text", "references", "choices") if n in asked.columns]
-        rows = with_question_columns(rows, asked, names)
+        request = study.read("questions")
+        names = [n for n in ("text", "references", "choices") if n in request.columns]
+        rows = with_question_columns(rows, request, names)
     if not rows.height:
         raise InputError("no graded answer has a confidence", source=str(data))
     labels = options.get("labels")
@@ -209,8 +213,8 @@ def _where_it_fails(
         tally[0] += 1
         tally[1] += wrong
         if wrong and len(examples) < _EXAMPLES:
-            shown = {name: row.get(name) for name in ("question_id", "text", "answer", "grader")}
-            examples.append({**shown, "graded": "right" if row["correct"] else "wrong"})
+            text = {name: row.get(name) for name in ("question_id", "text", "answer", "grader")}
+            examples.append({**text, "graded": "right" if row["correct"] else "wrong"})
     rules = [
         {"rule": rule, "graded": "right" if right else "wrong", "checked": checks, "wrong": wrong}
         for (rule, right), (checks, wrong) in counts.items()

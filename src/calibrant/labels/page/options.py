@@ -197,12 +197,14 @@ def open_task(
     """
     head = document_head("label", table, seed=options.get("seed"))
     columns = {name: options[name] for name in opt.TABLE.parameters}
-    others = {*columns, "precision", "threshold", "budget"}
-    rest = {name: options[name] for name in LABELLING.parameters.keys() & options.keys() - others}
-    if rest.get("judge") and not columns["confidence"] and not states_confidence(table):
+    peers = {*columns, "precision", "threshold", "budget"}
+    remainder = {
+        name: options[name] for name in LABELLING.parameters.keys() & options.keys() - peers
+    }
+    if remainder.get("judge") and not columns["confidence"] and not states_confidence(table):
         # A judge's score is what there is: items are spread along it.
-        columns["confidence"], rest["judge"] = rest["judge"], None
-    work = open_pool(table, asked=ReadingOptions(**columns), wave=wave, create=create, **rest)
+        columns["confidence"], remainder["judge"] = remainder["judge"], None
+    work = open_pool(table, asked=ReadingOptions(**columns), wave=wave, create=create, **remainder)
     return OpenTask(work, head, columns, goals_of(options))
 
 
@@ -260,9 +262,9 @@ def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]
     entry["more_labels"] = _more(pool, goals["threshold"])
     entry["more_for_precision"] = None
     if goals["precision"] is not None:
-        done, half = entry["labelled"], entry["stop"]["half_width"]
-        wanted = labels_for_precision(done, entry["n"], half, goals["precision"])
-        entry["more_for_precision"] = wanted - done
+        finished, half = entry["labelled"], entry["stop"]["half_width"]
+        targets = labels_for_precision(finished, entry["n"], half, goals["precision"])
+        entry["more_for_precision"] = targets - finished
     if work.judge is not None:
         entry["judge"] = judged_pool(pool)
     return entry
@@ -283,13 +285,13 @@ def _history(pool: LabelPool) -> Iterator[dict[str, object]]:
     lab = np.flatnonzero(pool.labelled)
     if draws is None or draws.order is None or lab.size < 2:
         return
-    ranked = lab[np.argsort(draws.order[lab], kind="stable")]
+    ranking = lab[np.argsort(draws.order[lab], kind="stable")]
     steps = np.unique(np.linspace(min(10, lab.size), lab.size, min(_HISTORY, lab.size)).astype(int))
     for number, step in enumerate(steps, start=1):
         outcomes = np.full(pool.correct.size, np.nan)
-        outcomes[ranked[:step]] = pool.correct[ranked[:step]]
-        drawn = np.bincount(draws.wave[ranked[:step]], minlength=len(draws.waves) + 1)[1:]
+        outcomes[ranking[:step]] = pool.correct[ranking[:step]]
+        sample = np.bincount(draws.wave[ranking[:step]], minlength=len(draws.waves) + 1)[1:]
         # Other blocks' labels do not show here; only the shares of the waves matter.
-        part = Draws(draws.wave, draws.pi, draws.waves, tuple(int(m) for m in drawn), draws.order)
+        part = Draws(draws.wave, draws.pi, draws.waves, tuple(int(m) for m in sample), draws.order)
         running = pool_estimate(LabelPool(pool.confidence, outcomes, pool.side, pool.bins, part))
         yield {"batch": number, "labels": int(step), "ece": running.ece}

@@ -180,8 +180,8 @@ class LabelServer:
     async def _page(self, request: web.Request) -> web.StreamResponse:
         name = request.path.lstrip("/") or "index.html"
         if "token" in request.query:
-            who = request.query.get("who")
-            return self.door.keep_token("/" if who is None else f"/?who={quote(who)}")
+            person = request.query.get("who")
+            return self.door.keep_token("/" if person is None else f"/?who={quote(person)}")
         text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
         return web.Response(text=text, content_type=_FILES[name], charset="utf-8")
 
@@ -216,9 +216,9 @@ class LabelServer:
     async def _give(self, who: str) -> web.Response:
         items = self.session.take(who)
         state = await self._progress()
-        shown = shown_item(self.session.row(items[0]), items[0]) if items else None
+        visible = shown_item(self.session.row(items[0]), items[0]) if items else None
         reason = "Every item that you can label has a label. Thank you."
-        return web.json_response({"item": shown, "progress": state, "reason": reason})
+        return web.json_response({"item": visible, "progress": state, "reason": reason})
 
     async def _conflict(self, request: web.Request) -> web.Response:
         _name(request.query.get("who", ""))
@@ -234,13 +234,13 @@ class LabelServer:
     async def _give_conflict(self) -> web.Response:
         state = await self._progress()
         conflicts = (entry for entry in self.session.states() if entry.status == "conflict")
-        conflict, shown = next(conflicts, None), None
+        conflict, display = next(conflicts, None), None
         if conflict is not None:
-            shown = shown_item(self.session.row(conflict.item), conflict.item)
-            said = sorted(conflict.labels.items())
-            shown["said"] = ", ".join(f"{who}: {label}" for who, label in said)
+            display = shown_item(self.session.row(conflict.item), conflict.item)
+            statement = sorted(conflict.labels.items())
+            display["said"] = ", ".join(f"{person}: {label}" for person, label in statement)
         reason = "All conflicts are settled."
-        return web.json_response({"item": shown, "progress": state, "reason": reason})
+        return web.json_response({"item": display, "progress": state, "reason": reason})
 
     async def _progress(self) -> dict[str, Any]:
         states = self.session.states()
@@ -306,8 +306,8 @@ def _widest(
             for block, d in zip(blocks, decisions, strict=True)
         )
         goal = min(round(decided * more), items)
-    wanted = precision is not None or goals["threshold"] is not None
-    stop = wanted and all(decision.stop for decision in decisions)
+    targets = precision is not None or goals["threshold"] is not None
+    stop = targets and all(decision.stop for decision in decisions)
     half = max(decision.half_width for decision in decisions)
     return Progress(half, goal, stop)
 

@@ -185,14 +185,14 @@ def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
     if n > 1:
         error = float(confidence.std(ddof=1)) / math.sqrt(n)
         low, high = logit_interval(mean, error, 0.95, units=n)
-    said = Estimate(mean, low, high, n=n, interval="student-logit")
+    confidences = Estimate(mean, low, high, n=n, interval="student-logit")
     accuracy = wilson_estimate(float(correct.mean()), n)
     common = _pulls(confidence).correlation(_pulls(correct))
-    high = joined_reach(accuracy.value - accuracy.low, said.high - said.value, common)
-    low = joined_reach(accuracy.high - accuracy.value, said.value - said.low, common)
-    value = said.value - accuracy.value
+    high = joined_reach(accuracy.value - accuracy.low, confidences.high - confidences.value, common)
+    low = joined_reach(accuracy.high - accuracy.value, confidences.value - confidences.low, common)
+    value = confidences.value - accuracy.value
     gap = Estimate(value, value - low, value + high, n=n, interval="newcombe")
-    return {"accuracy": accuracy, "mean_confidence": said, "gap": gap}
+    return {"accuracy": accuracy, "mean_confidence": confidences, "gap": gap}
 
 
 def _pulls(values: Floats) -> UnitInfluence:
@@ -213,8 +213,8 @@ def drift_rate(history: Iterable[BatchEntry]) -> Estimate | None:
     if spread == 0.0:
         return None
     slope = float(weight @ (centred * gap)) / spread
-    rest = gap - np.average(gap, weights=weight) - slope * centred
-    noise = float(weight @ rest**2) / (len(rows) - 2)
+    remainder = gap - np.average(gap, weights=weight) - slope * centred
+    noise = float(weight @ remainder**2) / (len(rows) - 2)
     # Three batches leave one degree of freedom: a normal quantile would promise far too much.
     half = float(special.stdtrit(len(rows) - 2, 0.975)) * math.sqrt(noise / spread)
     return Estimate(slope, slope - half, slope + half, n=int(weight.sum()), interval="student")
@@ -321,11 +321,11 @@ class WaitingDays:
         """Days after which the labels of a day are in."""
         if self.given is not None:
             return self.given
-        seen = np.array(sorted(self.delays))
-        counts = np.array([self.delays[day] for day in seen])
-        if not seen.size:
+        observed = np.array(sorted(self.delays))
+        counts = np.array([self.delays[day] for day in observed])
+        if not observed.size:
             return 0
-        return int(seen[np.searchsorted(counts.cumsum(), _IN * counts.sum())])
+        return int(observed[np.searchsorted(counts.cumsum(), _IN * counts.sum())])
 
     @property
     def labels(self) -> int:

@@ -91,10 +91,10 @@ def verified_region(
     with np.errstate(invalid="ignore"):
         low = np.where(hits > 0, betaincinv(np.maximum(hits, 0.5), n - hits + 1, each), 0.0)
         high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, 0.5), 1 - each), 1.0)
-    seen = n > 0
+    observed = n > 0
     centre, half = _mean_bound(y - p, alpha / 2)
-    low = np.append(np.where(seen, low - mean - tolerance, -1.0), centre - half - tolerance)
-    high = np.append(np.where(seen, high - mean + tolerance, 1.0), centre + half + tolerance)
+    low = np.append(np.where(observed, low - mean - tolerance, -1.0), centre - half - tolerance)
+    high = np.append(np.where(observed, high - mean + tolerance, 1.0), centre + half + tolerance)
     basis = f"the baseline of {p.size:,} labels, and +/- {tolerance:g}"
     return GapRegion(low, high, alpha, basis)
 

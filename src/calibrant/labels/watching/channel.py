@@ -48,8 +48,8 @@ def fitted_curve(terms: Floats, y: Floats, weight: Floats) -> Floats:
 def inverse_scatter(terms: Floats, weight: Floats) -> Floats:
     """Return how much an error of the curve costs per shift of the means of its terms."""
     rows = max(float(weight.sum()), 1.0)
-    apart = terms - weight @ terms / rows
-    scatter = (apart * weight[:, None]).T @ apart
+    distance = terms - weight @ terms / rows
+    scatter = (distance * weight[:, None]).T @ distance
     ridge = np.full(len(scatter), 0.5 + 1e-6 * rows)
     ridge[:2] = 1e-6 * rows
     return np.asarray(np.linalg.inv(scatter + np.diag(ridge)), dtype=np.float64)
@@ -189,24 +189,24 @@ class Channels(Stored):
     def noise(self) -> tuple[Floats, Floats]:
         """The variance per row and the mean number of rows that hang together."""
         rows = np.maximum(self.total[:, ROWS], 1e-9)
-        some = self.total[:, ROWS] > 0
-        size = np.where(some, self.total[:, UNITS] / rows, 1.0)
-        return np.where(some, (self.spread + size / 4) / rows, 0.25), size
+        subset = self.total[:, ROWS] > 0
+        size = np.where(subset, self.total[:, UNITS] / rows, 1.0)
+        return np.where(subset, (self.spread + size / 4) / rows, 0.25), size
 
     def _ratios(self, noise: Floats, size: Floats) -> Floats:
         earlier = self._earlier[:, :, self._first : self._first + len(self.days)]
         now = self._now[:, :, None]
         rows = now[:, ROWS] - earlier[:, ROWS]
-        many = np.maximum(rows, 1e-9)
-        shift = (now[:, REST] - earlier[:, REST]) / many
-        variance = 1.0 / many
+        number = np.maximum(rows, 1e-9)
+        shift = (now[:, REST] - earlier[:, REST]) / number
+        variance = 1.0 / number
         if not self.known:
             before = np.maximum(earlier[:, ROWS], 1e-9)
             shift -= earlier[:, REST] / before
             # The square of the difference of the turned terms, without forming it.
-            both = (self._now[:, None, _TURNED:] @ earlier[:, _TURNED:])[:, 0]
-            moved = now[:, _SQUARED] - 2 * both + earlier[:, _SQUARED]
-            variance += 1.0 / before + np.maximum(moved, 0.0) / many**2
+            pair = (self._now[:, None, _TURNED:] @ earlier[:, _TURNED:])[:, 0]
+            moved = now[:, _SQUARED] - 2 * pair + earlier[:, _SQUARED]
+            variance += 1.0 / before + np.maximum(moved, 0.0) / number**2
         if self.tolerance:
             shift = np.sign(shift) * np.maximum(np.abs(shift) - self.tolerance, 0.0)
         return _ratio(shift, 1.0 / (noise * variance), rows * noise / size**2)

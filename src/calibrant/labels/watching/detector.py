@@ -207,9 +207,9 @@ class ChangeDetector(Stored):
             raise InputError("the baseline has groups, and these rows have none")
         place = {name: number for number, name in enumerate(self.groups)}
         code = np.array([place.get(name, -1) for name in np.asarray(group, dtype=str)], np.intp)
-        known = code >= 0
-        member = np.equal.outer(code[known], np.arange(len(self.groups)))
-        return p[known], y[known], unit[known], weight[known], member, day[known]
+        finite = code >= 0
+        member = np.equal.outer(code[finite], np.arange(len(self.groups)))
+        return p[finite], y[finite], unit[finite], weight[finite], member, day[finite]
 
     def _inside(self, p: Floats) -> Floats:
         """Return which rows each channel takes: all, then those of each range of confidences."""
@@ -239,8 +239,8 @@ class ChangeDetector(Stored):
         rows = self._of_known_groups(p, y, unit, np.ones(p.size), group, np.full(p.size, day))
         p, y, unit, weight, member, _ = rows
         terms = channel.terms_of(p, member)
-        rest = self._residual(y, terms) - self.usual.offset(day)
-        sums = channel.day_sums(terms, rest, unit, weight, self._inside(p), member)
+        residual = self._residual(y, terms) - self.usual.offset(day)
+        sums = channel.day_sums(terms, residual, unit, weight, self._inside(p), member)
         self.batches += 1
         self.usual.note(day, *sums[0, [channel.ROWS, channel.REST, channel.SQUARE]].tolist())
         if self.waiting is not None:
@@ -257,8 +257,8 @@ class ChangeDetector(Stored):
 
     def _alarm(self, which: int, ratios: Floats, channels: channel.Channels) -> Finding:
         start = channels.likely_start(ratios[which])
-        every = channels.sums_since(start)
-        since = every[which]
+        total = channels.sums_since(start)
+        since = total[which]
         earlier = channels.total[which] - since
         moved = since[channel.REST] / max(since[channel.ROWS], 1.0)
         if not channels.known and earlier[channel.ROWS]:
@@ -273,7 +273,7 @@ class ChangeDetector(Stored):
         self.findings.append(finding)
         if self.reset:
             # The labels since the change become the new baseline, completed if they are few.
-            self._collect(every, channels)
+            self._collect(total, channels)
         return finding
 
     def _apart(self, since: Floats, earlier: Floats, noise: float) -> tuple[str, float] | None:
@@ -281,25 +281,25 @@ class ChangeDetector(Stored):
         count = len(self.groups)
         if count < 2:
             return None
-        rows, rest = [], []
+        rows, remainder = [], []
         for sums in (since, earlier):
             others = sums[channel.MEANS + 2 : channel.MEANS + 1 + count]
             rows.append(np.concatenate([[sums[channel.ROWS] - others.sum()], others]))
-            rest.append(sums[-count:])
+            remainder.append(sums[-count:])
 
         def move(n: Floats, s: Floats, m: Floats, u: Floats) -> tuple[Floats, Floats]:
             n, m = np.maximum(n, 1e-9), np.maximum(m, 1e-9)
             return s / n - u / m, noise * (1 / n + 1 / m)
 
-        shift, own = move(rows[0], rest[0], rows[1], rest[1])
-        left = [values.sum() - values for values in (*rows, *rest)]
-        elsewhere, other = move(left[0], left[2], left[1], left[3])
-        ratio = np.abs(shift - elsewhere) / np.sqrt(own + other)
+        shift, own = move(rows[0], remainder[0], rows[1], remainder[1])
+        remaining = [values.sum() - values for values in (*rows, *remainder)]
+        elsewhere, peer = move(remaining[0], remaining[2], remaining[1], remaining[3])
+        ratio = np.abs(shift - elsewhere) / np.sqrt(own + peer)
         # Beyond what the largest of so many ratios reaches by chance, in one of twenty cases.
-        apart = (ratio >= float(ndtri(1 - 0.025 / count))) & (rows[0] >= LEAST_GROUP)
-        if not apart.any():
+        distance = (ratio >= float(ndtri(1 - 0.025 / count))) & (rows[0] >= LEAST_GROUP)
+        if not distance.any():
             return None
-        most = int(np.argmax(np.where(apart, np.abs(shift) / np.sqrt(own), 0.0)))
+        most = int(np.argmax(np.where(distance, np.abs(shift) / np.sqrt(own), 0.0)))
         return self.groups[most], float(shift[most])
 
     def _collect(self, sums: channel.DaySums, channels: channel.Channels) -> None:

@@ -76,12 +76,12 @@ class OrdinaryDays(Stored):
         names, place = np.unique(day, return_inverse=True)
         rows = np.bincount(place).astype(np.float64)
         self.week = _rhythm(names, rows, np.bincount(place, residual))
-        rest = residual - self.week[day.astype(np.intp) % _WEEK]
+        remainder = residual - self.week[day.astype(np.intp) % _WEEK]
         pairs = place if unit is None else place * (int(unit.max()) + 1) + unit
-        both, of_pair = np.unique(pairs, return_inverse=True)
-        square = np.bincount(of_pair, rest) ** 2
-        of_day = both if unit is None else both // (int(unit.max()) + 1)
-        columns = (names, rows, np.bincount(place, rest), np.bincount(of_day, square))
+        pair, of_pair = np.unique(pairs, return_inverse=True)
+        square = np.bincount(of_pair, remainder) ** 2
+        of_day = pair if unit is None else pair // (int(unit.max()) + 1)
+        columns = (names, rows, np.bincount(place, remainder), np.bincount(of_day, square))
         sums = zip(*(column.tolist() for column in columns), strict=True)
         self.days = [(float(d), float(n), float(s), float(q), 0) for d, n, s, q in sums]
         self._fit(float(names[-1]))
@@ -108,21 +108,21 @@ class OrdinaryDays(Stored):
         self.fitted = today
         z = self._scores(today)
         if sum(map(len, z)) >= LEAST_DAYS:
-            count, variance, beside = _spread_of(z)
-            self.factor = max(1.0, variance, beside) * (1 + 1 / math.sqrt(count))
+            count, variance, companion = _spread_of(z)
+            self.factor = max(1.0, variance, companion) * (1 + 1 / math.sqrt(count))
 
     def _scores(self, today: float) -> list[Floats]:
         """Return the days' residuals in units of what their labels explain, spell by spell."""
         usual = np.array([d for d in self.days if not d[4] or d[0] <= today - _OLD])
         if not len(usual):
             return []
-        _, rows, rest, square, spell = usual.T
+        _, rows, remainder, square, spell = usual.T
         first = spell == spell.min()
         noise = square[first].sum() / rows[first].sum()
-        noise -= (rest[first].sum() / rows[first].sum()) ** 2
+        noise -= (remainder[first].sum() / rows[first].sum()) ** 2
         scores = []
         for each in np.unique(spell):
-            n, s = rows[spell == each], rest[spell == each]
+            n, s = rows[spell == each], remainder[spell == each]
             scores.append((s - n * s.sum() / n.sum()) / np.sqrt(n * max(noise, 1e-6)))
         return scores
 
@@ -132,13 +132,13 @@ class OrdinaryDays(Stored):
         count = sum(map(len, z))
         if count < LEAST_DAYS:
             return OrdinaryDaysEntry(days=count, spread=None, differ=False, wander=False, week=None)
-        _, variance, beside = _spread_of(z)
+        _, variance, companion = _spread_of(z)
         differ = special.chdtrc(count - len(z), variance * count) < _SAID
         neighbours = sum(float(s[1:] @ s[:-1]) for s in z) / (variance * count)
         week = {name: -float(value) for name, value in zip(_NAMES, self.week, strict=True)}
         return OrdinaryDaysEntry(
             days=count,
-            spread=math.sqrt(max(1.0, variance, beside)),
+            spread=math.sqrt(max(1.0, variance, companion)),
             differ=bool(differ),
             wander=bool(differ and neighbours * math.sqrt(count) > -special.ndtri(_SAID)),
             week=week if self.week.any() else None,
@@ -149,11 +149,11 @@ def _spread_of(scores: list[Floats]) -> tuple[int, float, float]:
     """Return the number of days, their variance, and that with days beside them (Newey-West)."""
     count = sum(map(len, scores))
     variance = sum(float(z @ z) for z in scores) / count
-    beside = variance
+    companion = variance
     for lag in range(1, _LAGS + 1):
         products = sum(float(z[lag:] @ z[:-lag]) for z in scores) / count
-        beside += 2 * (1 - lag / (_LAGS + 1)) * products
-    return count, variance, beside
+        companion += 2 * (1 - lag / (_LAGS + 1)) * products
+    return count, variance, companion
 
 
 def _rhythm(days: Floats, rows: Floats, rest: Array) -> Floats:

@@ -100,8 +100,8 @@ class PromiseWatch(Stored):
             unit = np.unique(np.asarray(question), return_inverse=True)[1].reshape(-1)
             rows = np.bincount(unit)
             each = np.column_stack([np.bincount(unit, weights=c) / rows for c in each.T])
-        grown = np.exp(np.minimum(np.log(np.maximum(each, 1e-300)).sum(axis=0), 460.0))
-        self.capital = np.minimum((1.0 + self.capital) * grown, _MOST)
+        growth = np.exp(np.minimum(np.log(np.maximum(each, 1e-300)).sum(axis=0), 460.0))
+        self.capital = np.minimum((1.0 + self.capital) * growth, _MOST)
         self.peak = max(self.peak, self.evidence)
         if self.broken is not None or self.evidence < 1.0 / self.alpha:
             return False
@@ -110,17 +110,17 @@ class PromiseWatch(Stored):
 
     def _since_when(self) -> dict[str, object]:
         """Say since when more answers are wrong: the start that explains them best."""
-        given = np.array([entry[1] for entry in self.history], dtype=np.float64)
+        values = np.array([entry[1] for entry in self.history], dtype=np.float64)
         wrong = np.array([entry[2] for entry in self.history])
         rates, limit = self.rates[:, None], self.max_error
-        gain = wrong * np.log(rates / limit) + (given - wrong) * np.log((1 - rates) / (1 - limit))
+        gain = wrong * np.log(rates / limit) + (values - wrong) * np.log((1 - rates) / (1 - limit))
         suffix = np.cumsum(gain[:, ::-1], axis=1)[:, ::-1]
         start = int(np.argmax(suffix.max(axis=0)))
         return {
             "when": self.history[-1][0],
             "since": self.history[start][0],
-            "error": float(wrong[start:].sum() / max(given[start:].sum(), 1.0)),
-            "n": int(given[start:].sum()),
+            "error": float(wrong[start:].sum() / max(values[start:].sum(), 1.0)),
+            "n": int(values[start:].sum()),
             "p_value": min(1.0, 1.0 / self.evidence),
         }
 

@@ -38,8 +38,8 @@ def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatc
 
 def _turn_gaps(watches: list[dict[str, Any]]) -> None:
     for entry in (entry for watch in watches for entry in watch["history"]):
-        value, low, high, *others = entry["gap"]
-        entry["gap"] = [0.0 - value, 0.0 - high, 0.0 - low, *others]
+        value, low, high, *peers = entry["gap"]
+        entry["gap"] = [0.0 - value, 0.0 - high, 0.0 - low, *peers]
 
 
 def save_state(path: str | Path, watches: dict[tuple[str, str], CalibrationWatch]) -> None:

@@ -147,8 +147,8 @@ class MetricBlock:
         Where rows have weights, places are counted in units, so that neither the scale of the
         weights nor a row cut in two matters.
         """
-        ranked = self.ranked.scaled(self._places / self.ranked.total)
-        return ranked.measured("aurc")
+        order = self.ranked.scaled(self._places / self.ranked.total)
+        return order.measured("aurc")
 
     @property
     def _places(self) -> float:
@@ -158,10 +158,10 @@ class MetricBlock:
     @cached_property
     def best_risk(self) -> tuple[float, ranking.Ranked, ranking.Influence]:
         """The least such area that these outcomes can have."""
-        ranked = ranking.Ranked.of(self.data.correct, self.data.correct, self.data.weights)
-        ranked = ranked.scaled(self._places / ranked.total)
-        value, influence = ranked.measured("aurc")
-        return value, ranked, influence
+        order = ranking.Ranked.of(self.data.correct, self.data.correct, self.data.weights)
+        order = order.scaled(self._places / order.total)
+        value, influence = order.measured("aurc")
+        return value, order, influence
 
     @cached_property
     def gaps(self) -> GapModel:
@@ -338,16 +338,16 @@ class MetricBlock:
             return pulls
         spread = self.average(np.square(rows))
         expected = expected_error(rows, self.units, self.data.weights, self.shares)
-        given = (self.shares, pulls.error, spread, self.level, self.effective)
-        ratio = unequal_ratio(*given, expected if self.units.codes is not None else None)
+        values = (self.shares, pulls.error, spread, self.level, self.effective)
+        ratio = unequal_ratio(*values, expected if self.units.codes is not None else None)
         return replace(pulls, pull=pulls.pull * ratio)
 
     def ranking_rows(self, name: str) -> tuple[float, Floats]:
         """Return a ranking measure and the influence of every row on it."""
         if name == "e_aurc":
-            (value, influence), (best, ranked, of_best) = self.risk, self.best_risk
+            (value, influence), (best, ranking, of_best) = self.risk, self.best_risk
             rows = influence.rows(self.ranked.group, self.data.correct)
-            return value - best, rows - of_best.rows(ranked.group, self.data.correct)
+            return value - best, rows - of_best.rows(ranking.group, self.data.correct)
         value, influence = self.risk if name == "aurc" else self.ranked.measured(name)
         return value, influence.rows(self.ranked.group, self.data.correct)
 

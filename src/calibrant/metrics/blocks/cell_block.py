@@ -144,9 +144,9 @@ class CellBlock(MetricBlock):
         filled = rows > 0
         weight, outcome = rows[filled].astype(np.float64), np.array([1.0, 0.0])[filled]
         place = self.outcome.max() - self.outcome
-        ranked = Ranked(outcome, weight, weight * outcome, weight * outcome, place)
-        value, influence = ranked.measured("aurc")
-        return value, ranked, influence
+        ranking = Ranked(outcome, weight, weight * outcome, weight * outcome, place)
+        value, influence = ranking.measured("aurc")
+        return value, ranking, influence
 
     @cached_property
     def grids(self) -> SmoothGrids:
@@ -174,9 +174,9 @@ class CellBlock(MetricBlock):
         wide = cell_sums.STEEP_CELLS
         steep = np.where(y, self.cell < wide, self.cell >= self.grid.cells - wide)
         # From here on the probability that was given to what happened.
-        given = np.where(y, self.own_mean, 1 - self.own_mean)
+        values = np.where(y, self.own_mean, 1 - self.own_mean)
         near, far = np.where(y, lower, 1 - upper), np.where(y, upper, 1 - lower)
-        safe = np.where(steep, 0.5, given)
+        safe = np.where(steep, 0.5, values)
         near, far = np.where(steep, 0.5, near), np.where(steep, 0.5, far)
         share = np.clip((safe - near) * self.grid.cells, 0.0, 1.0)
         at_mean = -np.log(safe)
@@ -214,13 +214,13 @@ class CellBlock(MetricBlock):
         """
         misses, hits = self.sums.rows[:, ::-1]
         of_miss, of_hit = self.sums.offsets[:, ::-1]
-        lost = (misses > 0) & (hits > 0)
-        lost[0] = False
-        mixed = np.flatnonzero(lost)
+        missing = (misses > 0) & (hits > 0)
+        missing[0] = False
+        mixed = np.flatnonzero(missing)
         at_miss, odd_miss = np.divmod(of_miss[mixed], misses[mixed])
         at_hit, odd_hit = np.divmod(of_hit[mixed], hits[mixed])
-        lost[mixed] = (odd_miss != 0) | (odd_hit != 0) | (at_miss != at_hit)
-        return hits.astype(np.float64), misses.astype(np.float64), lost.astype(np.float64)
+        missing[mixed] = (odd_miss != 0) | (odd_hit != 0) | (at_miss != at_hit)
+        return hits.astype(np.float64), misses.astype(np.float64), missing.astype(np.float64)
 
     # Evidence beside the metrics.
 

@@ -62,10 +62,10 @@ class CellRows(Struct, frozen=True, dict=True):
         heavy = None if weights is None else np.asarray(weights, np.float64)
         if clusters is not None:
             values = int(place.max()) + 1
-            keys, at = np.unique(clusters * values + place, return_inverse=True)
-            total = np.bincount(at, heavy).astype(np.float64)
+            keys, position = np.unique(clusters * values + place, return_inverse=True)
+            total = np.bincount(position, heavy).astype(np.float64)
             hits = outcome if heavy is None else heavy * outcome
-            outcome = np.bincount(at, hits) / total
+            outcome = np.bincount(position, hits) / total
             # Means that are right or wrong but for rounding are so.
             whole = np.rint(outcome)
             outcome = np.where(np.abs(outcome - whole) < 1e-12, whole, outcome)
@@ -200,8 +200,8 @@ class CellError(Struct, frozen=True, dict=True):
         ratio, plain = math.sqrt(self.noise_ratio), float(self._plain.share @ self._plain.stray)
         if self.clusters is not None and plain > 0:
             ratio *= float(table.share @ table.stray) / plain
-        together = self.clusters is not None
-        return cell_bounds.planned_bound(table, self._spread, ratio, together=together)
+        joint = self.clusters is not None
+        return cell_bounds.planned_bound(table, self._spread, ratio, together=joint)
 
     def diagram(self, level: float, rows: Floats) -> list[dict[str, object]]:
         """Return the cells in the order of the scale, as a reliability diagram shows them.
@@ -286,13 +286,16 @@ class CellError(Struct, frozen=True, dict=True):
 
     def _accuracy_agrees(self, margin: float) -> bool:
         table = self.table
-        said, right = float(table.share @ table.said), float(table.share @ (table.said - table.gap))
+        confidence, right = (
+            float(table.share @ table.said),
+            float(table.share @ (table.said - table.gap)),
+        )
         if self.rows is not None:
             error = math.sqrt(self._bound.square)
-            return abs(said - right) + self._quantile(0.95) * error <= margin
+            return abs(confidence - right) + self._quantile(0.95) * error <= margin
         rows, hits = float(self.sums.rows.sum()), float(self.sums.right.sum())
         # The margin reaches both ends of the exact interval of the accuracy.
-        low, high = said - margin, said + margin
+        low, high = confidence - margin, confidence + margin
         near = low <= 0 or (hits > 0 and betainc(hits, rows - hits + 1, low) <= 0.025)
         over = hits < rows and betainc(hits + 1, rows - hits, high) >= 0.975
         return near and (over or high >= 1)
@@ -302,27 +305,27 @@ class CellError(Struct, frozen=True, dict=True):
         """P-value of the mean gap: its law under perfect calibration, or between clusters."""
         if self.clusters is not None:
             return self.clusters.gap_p_value
-        factor, chance, seen, times, step = self._law
-        return perfect_law.sum_p_value(factor, chance, float(seen.sum()), times, step)
+        factor, chance, observed, times, step = self._law
+        return perfect_law.sum_p_value(factor, chance, float(observed.sum()), times, step)
 
     @cached_property
     def p_one_sided(self) -> float:
         """P-value of the mean gap where all answers are right, or all are wrong."""
         rows, value = self.sums.rows, self.sums.value
         count = float(rows.sum())
-        said = float(rows @ value) / count
-        spread = float(rows @ np.square(value - said)) / max(count - 1, 1.0)
+        statement = float(rows @ value) / count
+        spread = float(rows @ np.square(value - statement)) / max(count - 1, 1.0)
         reach = float(stdtrit(max(count - 1, 1.0), 0.9975)) * math.sqrt(spread / count)
         right = round(float(self.sums.right.sum()))
-        return perfect_law.mean_p_value(said, reach, right, round(count))
+        return perfect_law.mean_p_value(statement, reach, right, round(count))
 
     @cached_property
     def _law(self) -> tuple[Floats, Floats, Floats, Floats, float]:
         """Factor, chance, sum of outcome minus chance, number of rows, and the step of sums."""
         rows, value = self.rows, self.sums.value
         if rows is None or rows.weights is None:
-            seen = self.sums.right - self.sums.rows * value
-            law = perfect_law.joined_neighbours(value, seen, self.sums.rows)
+            observed = self.sums.right - self.sums.rows * value
+            law = perfect_law.joined_neighbours(value, observed, self.sums.rows)
             return np.ones(law[0].size), *law, 1.0
         heavy, chance = rows.weights, value[rows.place]
         return heavy, chance, heavy * (rows.outcome - chance), np.ones(heavy.size), 0.0
@@ -336,9 +339,9 @@ class CellError(Struct, frozen=True, dict=True):
         """
         if self.clusters is not None:
             return self.clusters.calibration_p_value
-        factor, chance, seen, times, _ = self._law
+        factor, chance, observed, times, _ = self._law
         tilt = 1 - 2 * chance
-        score = float((seen * tilt).sum())
+        score = float((observed * tilt).sum())
         spiegelhalter = perfect_law.sum_p_value(factor * tilt, chance, score, times)
         cells = perfect_law.cells_p_value(self.sums, self.table)
         return perfect_law.combined_p_value([self.p_gap, spiegelhalter, cells])

@@ -170,9 +170,9 @@ def skewed_mean(block: MetricBlock, rows: Floats, flipped: Callable[[], Floats])
         low, high = bounded(value, error, block.level, units=block.effective)
     if block.one_class or error == 0:
         # Outcomes that never varied may still do so: up to the unseen share of them.
-        turned = block.average(flipped())
-        other = (1 - block.unseen) * value + block.unseen * turned
-        low, high = min(low, other, (1 - block.unseen) * value), max(high, other)
+        turns = block.average(flipped())
+        peer = (1 - block.unseen) * value + block.unseen * turns
+        low, high = min(low, peer, (1 - block.unseen) * value), max(high, peer)
     return value, max(low, 0.0), high, "skewness-corrected"
 
 

@@ -92,15 +92,15 @@ def of_smooth(block: CellBlock) -> float:
 
 def of_area(block: CellBlock) -> float:
     """Return half the share of (right, wrong) pairs that fall into one cell."""
-    hits, misses, lost = block.unordered
+    hits, misses, missing = block.unordered
     pairs = float(hits.sum() * misses.sum())
-    return float((hits * lost) @ misses) / (2 * pairs) if pairs else 0.0
+    return float((hits * missing) @ misses) / (2 * pairs) if pairs else 0.0
 
 
 def of_precision(block: CellBlock) -> float:
     """Return the most that the order inside cells can move the average precision."""
-    hits, misses, lost = block.unordered
-    total, mixed = hits.sum(), lost > 0
+    hits, misses, missing = block.unordered
+    total, mixed = hits.sum(), missing > 0
     if not mixed.any():
         return 0.0
     before, above = (np.cumsum(part) - part for part in (hits, hits + misses))
@@ -114,13 +114,13 @@ def of_precision(block: CellBlock) -> float:
 
 def of_risk(block: CellBlock) -> float:
     """Return the most that the order inside cells can move the area under risk-coverage."""
-    hits, misses, lost = block.unordered
-    if not lost.any():
+    hits, misses, missing = block.unordered
+    if not missing.any():
         return 0.0
     reached = np.append(0.0, np.cumsum(hits + misses))
     # Among the first places of a cell at most min(hits, misses) errors are misplaced.
     places = np.diff(digamma(reached + 1))
-    return float((np.minimum(hits, misses) * lost) @ places) / block.n
+    return float((np.minimum(hits, misses) * missing) @ places) / block.n
 
 
 def of_discrimination(block: CellBlock) -> float:
@@ -129,8 +129,8 @@ def of_discrimination(block: CellBlock) -> float:
     A rising curve that gains r within a cell of h right and m wrong rows saves at most
     2 r h m / (h + m) over its mean there, and no more than h m / (h + m); all gains sum to 1.
     """
-    hits, misses, lost = block.unordered
-    mixed = lost > 0
+    hits, misses, missing = block.unordered
+    mixed = missing > 0
     if not mixed.any():
         return 0.0
     most = hits[mixed] * misses[mixed] / (hits[mixed] + misses[mixed])
@@ -145,5 +145,5 @@ def of_miscalibration(block: CellBlock) -> float:
     """
     right = block.outcome == 1
     away = block.own_mean[right] - block.data.confidence[right]
-    together = 2 * abs(float(block.counts[right] @ away)) / block.n
-    return together + block.width**2 / 4 + 2 * of_place(block) + of_discrimination(block)
+    joint = 2 * abs(float(block.counts[right] @ away)) / block.n
+    return joint + block.width**2 / 4 + 2 * of_place(block) + of_discrimination(block)

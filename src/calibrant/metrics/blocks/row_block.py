@@ -61,8 +61,8 @@ class RowBlock(MetricBlock):
 
     def estimates(self, names: Sequence[str] | None = None) -> dict[str, Estimate]:
         """Return metrics with their intervals; of a score that is no probability, rankings."""
-        chosen = (METRICS[name] for name in names or audited())
-        able = [metric for metric in chosen if self.probability or not metric.probability]
+        choice = (METRICS[name] for name in names or audited())
+        able = [metric for metric in choice if self.probability or not metric.probability]
         return {metric.name: self.estimate(metric) for metric in able}
 
     @cached_property
@@ -80,15 +80,15 @@ class RowBlock(MetricBlock):
 
     def threshold_counts(self) -> ThresholdCounts:
         """Return what is answered, and how much of it is wrong, at thresholds that matter."""
-        ranked, data = self.ranked, self.data
+        ranking, data = self.ranked, self.data
         units = None
         if data.weights is not None or self.units.codes is not None or self.graded:
             codes = np.arange(data.rows) if self.units.codes is None else self.units.codes
             heavy = np.broadcast_to(np.asarray(self.weight, np.float64), data.rows)
             units = RowUnits(1 - data.correct.astype(np.float64), heavy, codes)
-        below = np.append(ranked.score[1:], -1.0)
-        ends = ranked.score, below
-        return threshold_counts(ranked, *ends, level=self.level, rows=data.rows, units=units)
+        below = np.append(ranking.score[1:], -1.0)
+        ends = ranking.score, below
+        return threshold_counts(ranking, *ends, level=self.level, rows=data.rows, units=units)
 
 
 # With fewer neighbours their differences say nothing reliable about the noise.
@@ -221,13 +221,15 @@ class DrawnBlock(RowBlock):
         cell = np.minimum((c * self.bins).astype(np.intp), self.bins - 1)
         mass = np.bincount(cell, heavy, self.bins)
         gap = np.bincount(cell, heavy * (c - y), self.bins) / np.where(mass > 0, mass, 1.0)
-        rest = heavy * (c - y - gap[cell])
-        variance = None if self.units.codes is not None else _neighbours(rest, self.spread, cell)
-        chance = float(rest @ rest) / max(c.size - int((mass > 0).sum()), 1)
+        residual = heavy * (c - y - gap[cell])
+        variance = (
+            None if self.units.codes is not None else _neighbours(residual, self.spread, cell)
+        )
+        chance = float(residual @ residual) / max(c.size - int((mass > 0).sum()), 1)
         if variance is None or chance <= 0:
             return None
         share = float(self.spread.share.mean())
-        return 1.0 - share + share * variance / chance, float(rest @ rest)
+        return 1.0 - share + share * variance / chance, float(residual @ residual)
 
     @property
     def draw_noise(self) -> tuple[float, float]:
@@ -285,12 +287,12 @@ def named_values(
     """
     confidence, correct = block.given
     probability = confidence.astype(np.float64)
-    drawn = [rng.random(block.n) < probability for _ in range(_DRAWS if block.independent else 0)]
+    draws = [rng.random(block.n) < probability for _ in range(_DRAWS if block.independent else 0)]
     by_name = {}
     for name in names:
         bins = {"bins": block.bins} if METRICS[name].binned else {}
         metric = partial(METRICS[name].value, weights=block.given_weights, **bins)
-        values = np.array([metric(confidence, outcome) for outcome in drawn])
+        values = np.array([metric(confidence, outcome) for outcome in draws])
         usable = values.size > 0 and bool(np.isfinite(values).all())
         value = metric(confidence, correct)
         by_name[name] = {

@@ -87,8 +87,8 @@ class _Line(NamedTuple):
         # Distances rather than their squares change evenly from one candidate to the next.
         distances = np.maximum.accumulate(np.sqrt([float(share @ square) for square in squares]))
         # Fewer cells follow less noise, so what is compared with the draws has the same cells.
-        seen = task.parts if whole else corp_from_sums(cells, 0.0)
-        return cls(task, cells, share, trials, fitted, rates, distances, seen)
+        observed = task.parts if whole else corp_from_sums(cells, 0.0)
+        return cls(task, cells, share, trials, fitted, rates, distances, observed)
 
 
 def corp_intervals(task: CorpTask, level: float) -> CorpIntervals:

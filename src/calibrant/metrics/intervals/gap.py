@@ -57,7 +57,7 @@ def gap_intervals(model: GapModel, stream: Stream, level: float, resamples: int)
     if lowest > 0:
         down = np.concatenate([[0.0], down])
     up = _steps(observed, observed + reach)
-    seen = [float(part[0]) for part in _parts(residual)]
+    observed_value = [float(part[0]) for part in _parts(residual)]
     draws = _half_draws(model, resamples, stream)
     below = _sums_of_candidates(model, down[:, None] * sparse, draws)
     above = _sums_of_candidates(model, up[:, None] * even, draws)
@@ -66,12 +66,12 @@ def gap_intervals(model: GapModel, stream: Stream, level: float, resamples: int)
 
     def low(part: int) -> float:
         def share(place: int) -> float:
-            return share_of(below(place)[part] >= seen[part])
+            return share_of(below(place)[part] >= observed_value[part])
 
-        return min(searched(crossing(lines[part], level), share), seen[part])
+        return min(searched(crossing(lines[part], level), share), observed_value[part])
 
-    total, over, under = ((size, low(part)) for part, size in enumerate(seen))
-    high = _upper(up, partial(_part, above, 0), seen[0], level)
+    total, over, under = ((size, low(part)) for part, size in enumerate(observed_value))
+    high = _upper(up, partial(_part, above, 0), observed_value[0], level)
     return GapIntervals((*total, high), over, under)
 
 

@@ -176,11 +176,13 @@ def gap_of_means(
     Student's interval of the difference held the truth in 30 to 80 % of data sets with 10 to 50
     rows of which nearly all are right, or nearly all wrong; this one in 93 to 97 %.
     """
-    (said, pulls), (right, turns) = confidence, accuracy
-    value, n = said - right, pulls.count
+    (confidences, pulls), (right, turns) = confidence, accuracy
+    value, n = confidences - right, pulls.count
     if n < 2:
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
-    reach = intervals.wald_interval(said, pulls.error, level, units=pulls.worth)[1] - said
+    reach = (
+        intervals.wald_interval(confidences, pulls.error, level, units=pulls.worth)[1] - confidences
+    )
     # As many independent outcomes as would have this error; units where none vary.
     worth = right * (1 - right) / turns.error**2 if turns.error > 0 else turns.worth
     if turns.effective is not None and turns.effective < n:
@@ -236,9 +238,9 @@ def ece_debiased(
     check_choice("estimator", estimator, ("matched", "normal"))
     stats = bin_statistics(check(confidence, correct, weights), bins=bins, strategy=strategy)
     if norm == "l2":
-        many = stats.effective > 1
-        variance = stats.rate * (1 - stats.rate) / np.where(many, stats.effective - 1, 1)
-        square = float(stats.mass @ np.where(many, stats.gap**2 - variance, 0.0))
+        several = stats.effective > 1
+        variance = stats.rate * (1 - stats.rate) / np.where(several, stats.effective - 1, 1)
+        square = float(stats.mass @ np.where(several, stats.gap**2 - variance, 0.0))
         return math.sqrt(max(square, 0.0))
     if estimator == "matched":
         return matched_error(stats, 1.0)

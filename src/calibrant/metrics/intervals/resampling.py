@@ -81,8 +81,8 @@ def bootstrap_distribution(
         short = _short_cut(metric, data, resamples, generator, **options)
         if short is not None:
             return short
-    drawn = bootstrap.resampled_rows(sampled, resamples, generator)
-    return np.array([_of_rows(function, data, rows) for rows in drawn])
+    draws = bootstrap.resampled_rows(sampled, resamples, generator)
+    return np.array([_of_rows(function, data, rows) for rows in draws])
 
 
 def _of_rows(function: Function, data: inputs.Checked, rows: Indices) -> float:
@@ -124,10 +124,10 @@ def _ece_replicates(
     inputs.check_choice("strategy", strategy, ("width",))
     data = inputs.check(*data)
     counts, mean, spread = _outcome_cells(data, inputs.check_bins(bins))
-    drawn, sums = bootstrap.cell_replicates(counts, mean, spread, resamples, rng)
+    draws, sums = bootstrap.cell_replicates(counts, mean, spread, resamples, rng)
     # Cells come in pairs (wrong, right) per bin; a right row subtracts its outcome.
-    gaps = sums[:, ::2] + sums[:, 1::2] - drawn[:, 1::2]
-    mass = drawn[:, ::2] + drawn[:, 1::2]
+    gaps = sums[:, ::2] + sums[:, 1::2] - draws[:, 1::2]
+    mass = draws[:, ::2] + draws[:, 1::2]
     if norm == "l1":
         return np.asarray(np.abs(gaps).sum(axis=1) / data.rows)
     gaps = np.abs(gaps) / np.maximum(mass, 1)
@@ -144,14 +144,14 @@ def _outcome_cells(data: inputs.Checked, bins: int) -> tuple[Floats, Floats, Flo
     index, room = np.empty(size, np.intp), np.empty(size)
     for start in range(0, data.rows, size):
         c, y = data.confidence[start : start + size], data.correct[start : start + size]
-        here = index[: c.size]
-        place(c, here, room[: c.size])
-        here *= 2
-        here += y.astype(np.bool_, copy=False)
-        sums[0] += np.bincount(here, minlength=2 * bins + 2)
-        sums[1] += np.bincount(here, c, 2 * bins + 2)
+        local = index[: c.size]
+        place(c, local, room[: c.size])
+        local *= 2
+        local += y.astype(np.bool_, copy=False)
+        sums[0] += np.bincount(local, minlength=2 * bins + 2)
+        sums[1] += np.bincount(local, c, 2 * bins + 2)
         squares = np.square(c, out=room[: c.size], dtype=np.float64)
-        sums[2] += np.bincount(here, squares, 2 * bins + 2)
+        sums[2] += np.bincount(local, squares, 2 * bins + 2)
     sums[:, 2 * bins - 2 : 2 * bins] += sums[:, 2 * bins :]
     counts, first, second = sums[:, : 2 * bins]
     safe = np.maximum(counts, 1)
@@ -267,9 +267,9 @@ def paired_gap(
             low, high = wald_interval(value, error, level, units=sampled.count)
             return Estimate(value, low, high, sampled.count, level, interval="paired-influence")
     bootstrap.check_resamples(resamples)
-    drawn = bootstrap.resampled_rows(sampled, resamples, as_generator(rng))
+    draws = bootstrap.resampled_rows(sampled, resamples, as_generator(rng))
     replicates = np.array(
-        [_of_rows(function, a, rows) - _of_rows(function, b, rows) for rows in drawn]
+        [_of_rows(function, a, rows) - _of_rows(function, b, rows) for rows in draws]
     )
     low, high = bootstrap.basic_interval(value, replicates, level)
     return Estimate(value, low, high, sampled.count, level, interval="paired-bootstrap-basic")

@@ -39,9 +39,9 @@ def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -
     batches = []
     for start in range(0, resamples, BATCH):
         size = min(BATCH, resamples - start)
-        drawn = _drawn_counts(counts, size, rng)
-        grid_residual = _on_grid(drawn * residual, drawn * upper, points)
-        grid_weight = _on_grid(drawn, drawn * fraction, points)
+        draws = _drawn_counts(counts, size, rng)
+        grid_residual = _on_grid(draws * residual, draws * upper, points)
+        grid_weight = _on_grid(draws, draws * fraction, points)
         batches.append(_fixed_points(grid_residual, grid_weight, bandwidth))
     return np.concatenate(batches)
 
@@ -71,9 +71,9 @@ def _step_means(data: Checked, points: int) -> tuple[Floats, Floats, Floats, Flo
         y = data.correct[start : start + piece].astype(np.bool_, copy=False)
         where = c * steps
         step = np.minimum(where.astype(np.intp), steps - 1)
-        part, rest = where - step, c - y
+        part, remainder = where - step, c - y
         step += points * y
-        for total, column in zip(sums, (None, rest, rest * part, part), strict=True):
+        for total, column in zip(sums, (None, remainder, remainder * part, part), strict=True):
             total += np.bincount(step, column, 2 * points)
     safe = np.maximum(sums[0], 1)
     return sums[0], sums[1] / safe, sums[2] / safe, sums[3] / safe
@@ -120,16 +120,16 @@ def _errors(spectrum: Floats, weight: Floats, bandwidths: Floats) -> Floats:
     density = np.empty(bandwidths.size)
     places: dict[int, list[np.ndarray]] = {}
     for bandwidth in np.unique(bandwidths):
-        chosen = np.flatnonzero(bandwidths == bandwidth)
+        choice = np.flatnonzero(bandwidths == bandwidth)
         plan = plan_on(max(float(bandwidth), FINEST_BANDWIDTH), points)
         size = min(plan.left.size, points)
-        filtered[chosen, :size] = spectrum[chosen, :size] * plan.spectrum.real[:size]
-        density[chosen] = plan.density_sum(weight[chosen]) / plan.left.size
-        places.setdefault(size, []).append(chosen)
+        filtered[choice, :size] = spectrum[choice, :size] * plan.spectrum.real[:size]
+        density[choice] = plan.density_sum(weight[choice]) / plan.left.size
+        places.setdefault(size, []).append(choice)
     for size, groups in places.items():
-        chosen = np.concatenate(groups)
-        smoothed = _band_limited(filtered[chosen, :size] / (2 * (points - 1)))
-        out[chosen] = np.abs(smoothed).mean(axis=1) / density[chosen]
+        choice = np.concatenate(groups)
+        smoothed = _band_limited(filtered[choice, :size] / (2 * (points - 1)))
+        out[choice] = np.abs(smoothed).mean(axis=1) / density[choice]
     return out
 
 

@@ -180,10 +180,10 @@ class BetaCalibrator(Calibrator):
         self.moved_ = int((np.minimum(c, 1 - c) < _check_edge(self.edge)).sum())
         features = self._features(c)
         self.intercept_, slopes = logistic_fit(features, y, w, self.penalty)
-        kept = slopes > 0
-        if not kept.all():
+        mask = slopes > 0
+        if not mask.all():
             slopes = np.zeros(2)
-            for column in np.flatnonzero(kept):
+            for column in np.flatnonzero(mask):
                 one = features[:, column : column + 1]
                 self.intercept_, slope = logistic_fit(one, y, w, self.penalty)
                 slopes[column] = max(float(slope[0]), 0.0)

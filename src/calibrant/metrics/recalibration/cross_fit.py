@@ -88,8 +88,10 @@ def cross_fitted(
     out = np.empty(data.rows)
     for number in range(folds):
         inside = fold == number
-        rest = ~inside
-        heavy = None if data.weights is None else data.weights[rest]
-        fitted = calibrator.fresh().fit(data.confidence[rest], data.correct[rest], weights=heavy)
+        remainder = ~inside
+        heavy = None if data.weights is None else data.weights[remainder]
+        fitted = calibrator.fresh().fit(
+            data.confidence[remainder], data.correct[remainder], weights=heavy
+        )
         out[inside] = fitted.predict(data.confidence[inside])
     return out

@@ -161,8 +161,8 @@ def _knot_places(middle: Floats, most: int) -> Indices:
     """Return the groups that are knots: all where they are few, else at even ranks."""
     if len(middle) <= most:
         return np.arange(len(middle))
-    wanted = np.linspace(middle[0], middle[-1], most)
-    return np.unique(np.clip(np.searchsorted(middle, wanted - 1e-12), 0, len(middle) - 1))
+    targets = np.linspace(middle[0], middle[-1], most)
+    return np.unique(np.clip(np.searchsorted(middle, targets - 1e-12), 0, len(middle) - 1))
 
 
 def hat_matrix(knots: Floats, at: Floats) -> Floats:
@@ -175,12 +175,12 @@ def hat_matrix(knots: Floats, at: Floats) -> Floats:
     """
     if len(knots) == 1:
         return np.ones((len(at), 1))
-    left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, len(knots) - 2)
-    share = np.clip((at - knots[left]) / (knots[left + 1] - knots[left]), 0, 1)
+    remaining = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, len(knots) - 2)
+    share = np.clip((at - knots[remaining]) / (knots[remaining + 1] - knots[remaining]), 0, 1)
     hat = np.zeros((len(at), len(knots)))
     rows = np.arange(len(at))
-    hat[rows, left] = 1 - share
-    hat[rows, left + 1] = share
+    hat[rows, remaining] = 1 - share
+    hat[rows, remaining + 1] = share
     return hat
 
 
@@ -291,7 +291,7 @@ def _modes(
 ) -> tuple[Floats, Floats, Floats]:
     """Return modes, curvatures and penalised log likelihoods of many fits, by Newton's steps."""
     start = special.logit((right.sum(axis=1) + 0.5) / (total.sum(axis=1) + 1))
-    at = start[:, None] + expected
+    place = start[:, None] + expected
     # A group lies between two knots, so that its labels touch two neighbours of the curvature.
     squares, products = hat**2, hat[:, :-1] * hat[:, 1:]
     knot = np.arange(hat.shape[1])
@@ -315,18 +315,18 @@ def _modes(
         curvature[:, knot[1:], knot[:-1]] += between
         return curvature
 
-    reached = fit_of(at)
+    reached = fit_of(place)
     for _ in range(_STEPS):
-        rate = special.expit(at @ hat.T)
-        slope = (right - total * rate) @ hat - pulled(at)
+        rate = special.expit(place @ hat.T)
+        slope = (right - total * rate) @ hat - pulled(place)
         step = np.linalg.solve(curvature_of(rate), slope[:, :, None])[:, :, 0]
-        length = np.ones(len(at))
-        improved = fit_of(at + step)
+        length = np.ones(len(place))
+        improved = fit_of(place + step)
         while (worse := (improved < reached - _ROUNDING) & (length > 1e-6)).any():
             length[worse] /= 2
-            improved = fit_of(at + length[:, None] * step)
-        at = at + length[:, None] * step
+            improved = fit_of(place + length[:, None] * step)
+        place = place + length[:, None] * step
         gained, reached = np.max(improved - reached), improved
         if gained < _ROUNDING:
             break
-    return at, curvature_of(special.expit(at @ hat.T)), reached
+    return place, curvature_of(special.expit(place @ hat.T)), reached

@@ -150,11 +150,11 @@ class Value(NamedTuple):
 def fit_value(labels: Labels) -> Value:
     """Return the map without its band and its promise."""
     grid = lay_grid(labels.confidence, labels.weights)
-    counted = labels.weights / _rows_per_label(grid, labels)
-    total, right = grid.sums(counted), grid.sums(counted * labels.correct)
+    counts = labels.weights / _rows_per_label(grid, labels)
+    total, right = grid.sums(counts), grid.sums(counts * labels.correct)
     (plain,) = fit_curves(grid, total[None], right[None], PLAIN)
     rates, deviance = _rising_unless_refuted(grid, plain, total, right)
-    rates = _beside_stated(grid, rates, plain, labels, counted)
+    rates = _beside_stated(grid, rates, plain, labels, counts)
     return Value(grid, total, right, special.logit(rates), deviance)
 
 
@@ -164,9 +164,11 @@ def _beside_stated(
     """Return the curve's rates and the confidence as stated, joined by how likely each is."""
     if not labels.as_stated:
         return rates
-    stated = np.clip(labels.confidence, _STATED_EDGE, 1 - _STATED_EDGE)
+    confidence = np.clip(labels.confidence, _STATED_EDGE, 1 - _STATED_EDGE)
     y = labels.correct
-    likelihood = float(counted @ (special.xlogy(y, stated) + special.xlog1py(1 - y, -stated)))
+    likelihood = float(
+        counted @ (special.xlogy(y, confidence) + special.xlog1py(1 - y, -confidence))
+    )
     share = special.expit(special.logit(labels.as_stated) + likelihood - curve.evidence)
     knots = np.clip(grid.knots, _STATED_EDGE, 1 - _STATED_EDGE)
     return np.asarray(share * knots + (1 - share) * rates)
@@ -179,10 +181,10 @@ def fit_curve(labels: Labels, rng: np.random.Generator) -> FittedCurve:
     (wide,) = fit_curves(fine, total[None], right[None], WIDE)
     # The knots of the map are among the fine ones: it stays the same curve.
     log_odds = np.interp(fine.knots, grid.knots, log_odds)
-    drawn = wide.draws(_DRAWS, rng)
-    low, high = np.quantile(drawn, _BAND, axis=0)
+    draws = wide.draws(_DRAWS, rng)
+    low, high = np.quantile(draws, _BAND, axis=0)
     shipped = special.expit(fine.hat @ log_odds)
-    distance = np.abs(special.expit(drawn @ fine.hat.T) - shipped) @ (total / total.sum())
+    distance = np.abs(special.expit(draws @ fine.hat.T) - shipped) @ (total / total.sum())
     return FittedCurve(
         fine,
         log_odds,
@@ -226,8 +228,8 @@ def _rows_per_label(grid: Grid, labels: Labels) -> float:
     by_unit = np.bincount(labels.units, residual)
     alone = float((weights**2 * rate * (1 - rate)).sum())
     units = len(by_unit)
-    together = float(by_unit @ by_unit) * units / max(units - 1, 1)
-    return scale * unequal * max(together / alone, 1.0) * labels.dispersion
+    joint = float(by_unit @ by_unit) * units / max(units - 1, 1)
+    return scale * unequal * max(joint / alone, 1.0) * labels.dispersion
 
 
 def unit_folds(labels: Labels, rng: np.random.Generator) -> Indices:
@@ -240,20 +242,20 @@ def crossfitted(labels: Labels, rng: np.random.Generator) -> Floats:
     """Return mended values of rows by maps that were fitted on other units."""
     grid = lay_grid(labels.confidence, labels.weights)
     fold = unit_folds(labels, rng)
-    counted = labels.weights / _rows_per_label(grid, labels)
-    kept = [counted * (fold != number) for number in range(FOLDS)]
-    total = np.stack([grid.sums(weights) for weights in kept])
-    right = np.stack([grid.sums(weights * labels.correct) for weights in kept])
-    mended = np.empty(len(labels.correct))
+    counts = labels.weights / _rows_per_label(grid, labels)
+    selection = [counts * (fold != number) for number in range(FOLDS)]
+    total = np.stack([grid.sums(weights) for weights in selection])
+    right = np.stack([grid.sums(weights * labels.correct) for weights in selection])
+    corrected = np.empty(len(labels.correct))
     fits = fit_curves(grid, total, right, PLAIN)
     for number, (fit, n, hits) in enumerate(zip(fits, total, right, strict=True)):
         rates, _ = _rising_unless_refuted(grid, fit, n, hits)
-        rates = _beside_stated(grid, rates, fit, labels, kept[number])
+        rates = _beside_stated(grid, rates, fit, labels, selection[number])
         rows = fold == number
-        mended[rows] = special.expit(
+        corrected[rows] = special.expit(
             np.interp(labels.confidence[rows], grid.knots, special.logit(rates))
         )
-    return mended
+    return corrected
 
 
 def gain(labels: Labels, mended: Floats) -> Gain:

@@ -46,8 +46,8 @@ class AdaptiveRule:
         """
         table = np.asarray(counts, dtype=np.float64)
         n = table.sum(axis=1)
-        ranked = np.sort(np.column_stack([table, np.full(n.size, 0.5)]), axis=1)[:, ::-1]
-        first, second = ranked[:, 0] / (n + 0.5), ranked[:, 1] / (n + 0.5)
+        ranking = np.sort(np.column_stack([table, np.full(n.size, 0.5)]), axis=1)[:, ::-1]
+        first, second = ranking[:, 0] / (n + 0.5), ranking[:, 1] / (n + 0.5)
         classes = (table > 0).sum(axis=1) + 1
         bound = theory.selection_error_bound(first - second, first + second, classes, n.clip(1))
         enough = n >= self.minimum

@@ -111,26 +111,26 @@ def noise_floor(
     >>> noise_floor(pool).sem2.p < 0.01
     True
     """
-    seen = pool.answers > 0
-    partly = (seen & (pool.labels > 0) & (pool.labels < 1)).any(axis=1)
-    usable = ~partly & ((seen & (pool.labels == 1)).sum(axis=1) <= 1)
+    observed = pool.answers > 0
+    partly = (observed & (pool.labels > 0) & (pool.labels < 1)).any(axis=1)
+    usable = ~partly & ((observed & (pool.labels == 1)).sum(axis=1) <= 1)
     several = int((~usable).sum())
-    kept = pool.take(np.flatnonzero(usable))
-    if several > _MOST_SEVERAL * pool.ids.size or not kept.ids.size:
+    selection = pool.take(np.flatnonzero(usable))
+    if several > _MOST_SEVERAL * pool.ids.size or not selection.ids.size:
         reason = (
             f"in {several:,} of {pool.ids.size:,} questions several meanings are graded right, and "
             "the test needs one"
         )
-        return NoiseFloor(None, None, int(kept.ids.size), several, reason)
+        return NoiseFloor(None, None, int(selection.ids.size), several, reason)
     generator = as_generator(rng)
-    swaps = _swaps(kept, selection_share, generator)
-    step = max(1, _TOGETHER // kept.ids.size)
+    swaps = _swaps(selection, selection_share, generator)
+    step = max(1, _TOGETHER // selection.ids.size)
     parts = (min(step, simulations - start) for start in range(0, simulations, step))
-    chosen = [_choices(swaps.weight, part, generator) for part in parts]
+    choice = [_choices(swaps.weight, part, generator) for part in parts]
     first, second = (
-        _test(scored, swaps.observed, chosen, bins) for scored in (swaps.first, swaps.second)
+        _test(scored, swaps.observed, choice, bins) for scored in (swaps.first, swaps.second)
     )
-    return NoiseFloor(first, second, int(kept.ids.size), several, None)
+    return NoiseFloor(first, second, int(selection.ids.size), several, None)
 
 
 def _swaps(pool: DrawPool, share: float, rng: np.random.Generator) -> _Swaps:
@@ -153,9 +153,9 @@ def _swaps(pool: DrawPool, share: float, rng: np.random.Generator) -> _Swaps:
     width = int(column.max()) + 1
     table = np.zeros((5, pool.ids.size, width))
     table[:, question, column] = np.vstack([weight, *scored])
-    seen = np.full((pool.ids.size, width), -1)
-    seen[question, column] = size
-    observed = np.argmax(seen == truth[:, None], axis=1)
+    observations = np.full((pool.ids.size, width), -1)
+    observations[question, column] = size
+    observed = np.argmax(observations == truth[:, None], axis=1)
     return _Swaps(table[0], (table[1], table[2]), (table[3], table[4]), observed)
 
 
@@ -187,20 +187,20 @@ def _scored(
         law = split_law(counts, block, selectable=free)
     else:
         law = sample_splits(counts, block, splits=_SPLITS, rng=rng, selectable=free)
-    chosen = np.maximum(law.selection.sum(axis=1), 1e-12)
-    second = np.clip(law.heldout.sum(axis=1) / chosen, 0.0, 1.0)
-    second_grade = law.selection[rows, place] / chosen
+    choice = np.maximum(law.selection.sum(axis=1), 1e-12)
+    second = np.clip(law.heldout.sum(axis=1) / choice, 0.0, 1.0)
+    second_grade = law.selection[rows, place] / choice
     return lead / n, first_grade, second, second_grade
 
 
 def _choices(weight: Floats, simulations: int, rng: np.random.Generator) -> Ints:
     """Choose one swap of each question, (simulations, questions)."""
     upper = np.cumsum(weight, axis=1)
-    drawn = rng.random((simulations, len(weight)))
-    chosen = np.zeros(drawn.shape, dtype=np.int64)
+    draws = rng.random((simulations, len(weight)))
+    choice = np.zeros(draws.shape, dtype=np.int64)
     for column in range(weight.shape[1] - 1):
-        chosen += (drawn >= upper[:, column]) & (weight[:, column + 1] > 0)
-    return chosen
+        choice += (draws >= upper[:, column]) & (weight[:, column + 1] > 0)
+    return choice
 
 
 def _test(
@@ -209,11 +209,13 @@ def _test(
     confidence, grade = scored
     place = np.searchsorted(width_edges(bins)[1:-1], confidence, side="right")
     residual = grade - confidence
-    seen = float(_errors(place, residual, observed[None, :], bins)[0])
+    observed_value = float(_errors(place, residual, observed[None, :], bins)[0])
     errors = np.concatenate([_errors(place, residual, part, bins) for part in chosen])
-    above = int((errors >= seen - 1e-12).sum())
+    above = int((errors >= observed_value - 1e-12).sum())
     threshold = float(np.quantile(errors, 0.95))
-    return FloorTest(seen, float(errors.mean()), threshold, (1 + above) / (1 + errors.size))
+    return FloorTest(
+        observed_value, float(errors.mean()), threshold, (1 + above) / (1 + errors.size)
+    )
 
 
 def _errors(place: Ints, residual: Floats, chosen: Ints, bins: int) -> Floats:

@@ -41,13 +41,13 @@ def subsample(pool: DrawPool, n: int, rng: RngLike) -> DrawPool:
     generator = as_generator(rng)
     if int(pool.size.min()) < n:
         raise InputError(f"a question has only {int(pool.size.min())} draws, {n} were asked for")
-    left, rest = np.full(pool.ids.size, n), pool.size
-    taken = np.zeros_like(pool.counts)
+    left, remainder = np.full(pool.ids.size, n), pool.size
+    selection = np.zeros_like(pool.counts)
     for column, counts in enumerate(pool.counts.T):
-        rest = rest - counts
-        taken[:, column] = generator.hypergeometric(counts, rest, left)
-        left = left - taken[:, column]
-    return DrawPool(pool.ids, taken, pool.labels, pool.attempted, {})
+        remainder = remainder - counts
+        selection[:, column] = generator.hypergeometric(counts, remainder, left)
+        left = left - selection[:, column]
+    return DrawPool(pool.ids, selection, pool.labels, pool.attempted, {})
 
 
 def convergence_curve(
@@ -82,20 +82,20 @@ def convergence_curve(
     how = estimators.Bootstrap(bins, level, resamples, as_generator(rng))
     median = int(np.median(pool.size))
     step = 10 if median >= 20 else 2
-    wanted = sizes or range(step, median + 1, step) or [median]
+    targets = sizes or range(step, median + 1, step) or [median]
     # Half of the smallest sub-sample must hold an answer whichever draws it gets.
     refusals = pool.size - pool.answers.sum(axis=1)
-    usable = (pool.size >= max(wanted)) & (refusals < max(min(wanted) // 2, 1))
+    usable = (pool.size >= max(targets)) & (refusals < max(min(targets) // 2, 1))
     full = pool.take(np.flatnonzero(usable))
     if full.ids.size == 0:
         raise InputError(
-            f"no question has {max(wanted)} draws with fewer than {min(wanted) // 2} refusals"
+            f"no question has {max(targets)} draws with fewer than {min(targets) // 2} refusals"
         )
     first, second = full.top_two()
     margin, log_classes = first - second, np.log(full.classes)
     close = regimes(margin, first + second, full.classes, full.size) != "large-margin"
     points = []
-    for n in wanted:
+    for n in targets:
         runs = _runs(full, n, splits, subsamples, how.rng)
         rows = _resampled(close.size, how)
         gap = np.mean([run.gap for run in runs], axis=0)

@@ -86,12 +86,12 @@ def judge_errors(
     JudgeErrors(apart=1.0, together=0.0, grade=1.0, questions=1)
     """
     question = np.unique(np.asarray(question_id), return_inverse=True)[1].reshape(-1)
-    a, b = (meanings(judged[0]) for judged in (first, second))
-    both = (a >= 0) & (b >= 0)
-    if not both.any():
+    a, b = (meanings(verdicts[0]) for verdicts in (first, second))
+    overlap = (a >= 0) & (b >= 0)
+    if not overlap.any():
         raise InputError("no draw has a class by both judges")
-    question, a, b = question[both], a[both], b[both]
-    grades = [np.asarray(judged[1], dtype=np.float64)[both] for judged in (first, second)]
+    question, a, b = question[overlap], a[overlap], b[overlap]
+    grades = [np.asarray(verdicts[1], dtype=np.float64)[overlap] for verdicts in (first, second)]
     questions = np.unique(question)
     pairs = np.unique(np.column_stack([question, a, b]), axis=0)
     # Classes of each question: pairs of both judges', those of the first, those of the second.
@@ -101,8 +101,8 @@ def judge_errors(
     )
     differ = np.abs(grades[0] - grades[1]) > 0.5
     wrong = np.bincount(question, weights=differ)[questions] > 0
-    apart, together = float((in_both > of_second).mean()), float((in_both > of_first).mean())
-    return JudgeErrors(apart, together, float(wrong.mean()), questions.size)
+    difference, joint = float((in_both > of_second).mean()), float((in_both > of_first).mean())
+    return JudgeErrors(difference, joint, float(wrong.mean()), questions.size)
 
 
 def judged_intervals(
@@ -211,16 +211,16 @@ def _merged(counts: Ints, rng: np.random.Generator) -> Ints:
     """Put one class of each question into another; questions with one class stay as they are."""
     rows = np.arange(len(counts))
     merged = counts.copy()
-    seen = (counts[:, :-1] > 0).astype(np.float64)
-    taken = _picked(seen, rng)
-    seen[rows, taken] = 0
-    into = _picked(seen, rng)
-    some = np.flatnonzero(seen.sum(axis=1) > 0)
+    observed = (counts[:, :-1] > 0).astype(np.float64)
+    selection = _picked(observed, rng)
+    observed[rows, selection] = 0
+    into = _picked(observed, rng)
+    subset = np.flatnonzero(observed.sum(axis=1) > 0)
     # The larger class keeps its grade.
-    swap = counts[rows, taken] > counts[rows, into]
-    taken, into = np.where(swap, into, taken), np.where(swap, taken, into)
-    merged[some, into[some]] += counts[some, taken[some]]
-    merged[some, taken[some]] = 0
+    swap = counts[rows, selection] > counts[rows, into]
+    selection, into = np.where(swap, into, selection), np.where(swap, selection, into)
+    merged[subset, into[subset]] += counts[subset, selection[subset]]
+    merged[subset, selection[subset]] = 0
     return merged
 
 
@@ -229,9 +229,9 @@ def _split(counts: Ints, labels: Floats, rng: np.random.Generator) -> tuple[Ints
     rows = np.arange(len(counts))
     picked = _picked(np.maximum(counts[:, :-1] - 1, 0), rng)
     part = np.floor(rng.random(len(counts)) * counts[rows, picked]).astype(np.int64)
-    left = counts.copy()
-    left[rows, picked] -= part
-    wider = np.insert(left, -1, part, axis=1)
+    remaining = counts.copy()
+    remaining[rows, picked] -= part
+    wider = np.insert(remaining, -1, part, axis=1)
     return wider, np.insert(labels, -1, labels[rows, picked], axis=1)
 
 
@@ -268,16 +268,16 @@ def clustering_shift(
         See `sem_ece`.
     """
     generator = as_generator(rng)
-    pools = [pool_draws(question_id, *judged) for judged in (first, second)]
+    pools = [pool_draws(question_id, *verdicts) for verdicts in (first, second)]
     common, rows_a, rows_b = np.intersect1d(pools[0].ids, pools[1].ids, return_indices=True)
     if common.size == 0:
         raise InputError("no question can be used by both judges")
-    taken = [pool.take(rows) for pool, rows in zip(pools, (rows_a, rows_b), strict=True)]
-    a, b = (question_scores(pool, splits=splits, rng=generator).scored() for pool in taken)
+    selection = [pool.take(rows) for pool, rows in zip(pools, (rows_a, rows_b), strict=True)]
+    a, b = (question_scores(pool, splits=splits, rng=generator).scored() for pool in selection)
     how = Bootstrap(bins, level, resamples, generator)
     shift1, shift2 = (how.gaps(*pair) for pair in zip(a, b, strict=True))
-    same = _same_partition(np.asarray(question_id), first[0], second[0], common)
-    return ClusteringShift(shift1.ece, shift2.ece, same, int(common.size))
+    equal = _same_partition(np.asarray(question_id), first[0], second[0], common)
+    return ClusteringShift(shift1.ece, shift2.ece, equal, int(common.size))
 
 
 def _same_partition(question: Array, first: ArrayLike, second: ArrayLike, common: Any) -> float:

@@ -69,8 +69,8 @@ class DrawPool:
         answers = self.answers
         if answers.shape[1] == 1:
             answers = np.column_stack([answers, np.zeros(len(answers), dtype=np.int64)])
-        ranked = np.sort(answers, axis=1)[:, ::-1] / self.size[:, None]
-        return ranked[:, 0], ranked[:, 1]
+        ranking = np.sort(answers, axis=1)[:, ::-1] / self.size[:, None]
+        return ranking[:, 0], ranking[:, 1]
 
 
 def pool_draws(
@@ -170,14 +170,14 @@ def _class_grades(
 ) -> Floats:
     if conflicts not in ("error", "mean"):
         raise InputError(f"conflicts must be error or mean, got {conflicts!r}")
-    known = ~np.isnan(grade)
+    finite = ~np.isnan(grade)
     size = shape[0] * shape[1]
-    graded = np.bincount(cell[known], minlength=size)
-    total = np.bincount(cell[known], weights=grade[known], minlength=size)
+    graded = np.bincount(cell[finite], minlength=size)
+    total = np.bincount(cell[finite], weights=grade[finite], minlength=size)
     with np.errstate(invalid="ignore"):
         mean = total / graded
     if conflicts == "error":
-        odd = known & (np.abs(grade - mean[cell]) > 1e-12)
+        odd = finite & (np.abs(grade - mean[cell]) > 1e-12)
         if odd.any():
             row = int(np.flatnonzero(odd)[0])
             raise InputError(
@@ -190,16 +190,16 @@ def _class_grades(
 
 def _usable(pool: DrawPool) -> DrawPool:
     """Leave out, and count, questions that no estimator is defined on."""
-    answered, enough = pool.classes > 0, pool.size >= 2
+    answers, enough = pool.classes > 0, pool.size >= 2
     graded = ~((pool.answers > 0) & np.isnan(pool.labels)).any(axis=1)
     reasons = {
-        "no draw holds an answer": ~answered,
-        "a class has no grade": answered & ~graded,
-        "fewer than two draws": answered & graded & ~enough,
+        "no draw holds an answer": ~answers,
+        "a class has no grade": answers & ~graded,
+        "fewer than two draws": answers & graded & ~enough,
     }
     left_out = {reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()}
-    keep = np.flatnonzero(answered & graded & enough)
+    keep = np.flatnonzero(answers & graded & enough)
     if keep.size == 0:
-        counted = ", ".join(f"{reason} ({count:,})" for reason, count in left_out.items())
-        raise InputError(f"no question can be used: {counted or 'there are none'}")
+        counts = ", ".join(f"{reason} ({count:,})" for reason, count in left_out.items())
+        raise InputError(f"no question can be used: {counts or 'there are none'}")
     return replace(pool.take(keep), left_out=left_out)

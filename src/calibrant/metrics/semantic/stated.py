@@ -67,16 +67,17 @@ def ver_ece(
     if impute is not None:
         values = np.where(missing, impute, values)
     ids, question = np.unique(np.asarray(question_id), return_inverse=True)
-    known: Any = ~np.isnan(values)
-    size = np.bincount(question[known], minlength=ids.size)
-    some = size > 0
-    if not some.any():
+    finite: Any = ~np.isnan(values)
+    size = np.bincount(question[finite], minlength=ids.size)
+    subset = size > 0
+    if not subset.any():
         raise InputError("no draw states a confidence that can be read")
     mean, rate = (
-        np.bincount(question[known], weights=column[known], minlength=ids.size)[some] / size[some]
+        np.bincount(question[finite], weights=column[finite], minlength=ids.size)[subset]
+        / size[subset]
         for column in (values, grades)
     )
     estimates = metric_estimates(
         mean, rate, names=("ece",), bins=bins, level=level, resamples=resamples, rng=rng
     )
-    return VerEce(estimates["ece"], mean, rate, float(missing.mean()), int((~some).sum()), impute)
+    return VerEce(estimates["ece"], mean, rate, float(missing.mean()), int((~subset).sum()), impute)

@@ -71,11 +71,11 @@ def _biases(
     margin: ArrayLike, mass: ArrayLike, n: ArrayLike, selection_n: MaybeArray
 ) -> tuple[Floats, Floats]:
     """Return how far Sem1 is too high and Sem2 too low, to leading order."""
-    ways = (jensen_bias, n), (selection_bias, n if selection_n is None else selection_n)
+    modes = (jensen_bias, n), (selection_bias, n if selection_n is None else selection_n)
     upward, downward = (
         np.sqrt(np.asarray(mass, dtype=np.float64) / np.asarray(size, dtype=np.float64))
         * bias(standardised_margin(margin, mass, size) / 2)
-        for bias, size in ways
+        for bias, size in modes
     )
     return upward, downward
 
@@ -202,8 +202,8 @@ def pool_gap(pool: DrawPool, selection_n: Ints) -> float:
     """
     first, second = pool.top_two()
     two = predicted_gaps(first - second, first + second, pool.size, selection_n=selection_n)
-    many = many_class_gaps(pool.answers / pool.size[:, None], pool.size, selection_n)
-    return float(np.maximum(two, many).mean())
+    number = many_class_gaps(pool.answers / pool.size[:, None], pool.size, selection_n)
+    return float(np.maximum(two, number).mean())
 
 
 def many_class_gaps(shares: ArrayLike, n: ArrayLike, selection_n: ArrayLike) -> Floats:
@@ -290,9 +290,9 @@ def density_bound(
     >>> round(density_bound(even, confidence_error=0.001, selection_error=0.0), 3)
     0.538
     """
-    said = np.asarray(confidence, dtype=np.float64)
-    count, _ = np.histogram(said[said < 1], bins=width_edges(bins))
-    density = bins * count.max() / said.size
+    confidences = np.asarray(confidence, dtype=np.float64)
+    count, _ = np.histogram(confidences[confidences < 1], bins=width_edges(bins))
+    density = bins * count.max() / confidences.size
     crossing = 4 * np.sqrt(2 * density * (bins - 1) * confidence_error)
     return float(min(selection_error + confidence_error + crossing, 1.0))
 
@@ -307,9 +307,9 @@ def near_an_edge(confidence: ArrayLike, n: ArrayLike, *, bins: int = 10) -> floa
     >>> near_an_edge([0.55, 0.95, 0.45, 1.0], 50), near_an_edge([0.55, 0.95, 0.45, 1.0], 500)
     (0.5, 0.0)
     """
-    said = np.asarray(confidence, dtype=np.float64)
-    error = np.sqrt(said * (1 - said) / np.asarray(n, dtype=np.float64))
-    return float(np.mean((_distance(said, bins) <= error) & (error > 0)))
+    confidences = np.asarray(confidence, dtype=np.float64)
+    error = np.sqrt(confidences * (1 - confidences) / np.asarray(n, dtype=np.float64))
+    return float(np.mean((_distance(confidences, bins) <= error) & (error > 0)))
 
 
 def _distance(confidence: Floats, bins: int) -> Floats:

@@ -52,12 +52,12 @@ def log_partition(counts: Ints) -> Floats:
     size, classes = counts.sum(axis=1), (counts > 0).sum(axis=1)
     table = np.empty((len(counts), len(SPLITTERS)))
     for column, (theta, discount) in enumerate(SPLITTERS):
-        grown = theta + np.arange(1, max(int(classes.max(initial=0)), 1)) * discount
-        logs = np.where(grown > _ZERO, np.log(np.maximum(grown, 1e-300)), -1e6)
-        opened = np.concatenate([[0.0, 0.0], np.cumsum(logs)])[classes]
+        growth = theta + np.arange(1, max(int(classes.max(initial=0)), 1)) * discount
+        logs = np.where(growth > _ZERO, np.log(np.maximum(growth, 1e-300)), -1e6)
+        source = np.concatenate([[0.0, 0.0], np.cumsum(logs)])[classes]
         inside = gammaln(np.maximum(counts - discount, _ZERO)) - gammaln(1 - discount)
         rising = gammaln(theta + np.maximum(size, 1)) - gammaln(theta + 1)
-        chance = opened - rising + np.where(counts > 0, inside, 0.0).sum(axis=1)
+        chance = source - rising + np.where(counts > 0, inside, 0.0).sum(axis=1)
         table[:, column] = np.where(size > 0, chance, 0.0)
     return table
 
@@ -74,28 +74,28 @@ def largest_share(counts: Ints, splitter: Ints, rng: np.random.Generator) -> Flo
     rng
         Generator.
     """
-    ranked = -np.sort(-counts, axis=1)
-    head, rest = ranked[:, :_HEAD], ranked[:, _HEAD:]
+    ranking = -np.sort(-counts, axis=1)
+    head, remainder = ranking[:, :_HEAD], ranking[:, _HEAD:]
     classes = (counts > 0).sum(axis=1)[:, None]
     theta, discount = SPLITTERS[splitter, 0], SPLITTERS[splitter, 1]
-    seen = _gamma(np.where(head[:, None] > 0, head[:, None] - discount[..., None], 0.0), rng)
-    small = rest.sum(axis=1)[:, None] - (rest > 0).sum(axis=1)[:, None] * discount
-    small = _gamma(np.where(rest.sum(axis=1)[:, None] > 0, np.maximum(small, _TINY), 0.0), rng)
+    observed = _gamma(np.where(head[:, None] > 0, head[:, None] - discount[..., None], 0.0), rng)
+    small = remainder.sum(axis=1)[:, None] - (remainder > 0).sum(axis=1)[:, None] * discount
+    small = _gamma(np.where(remainder.sum(axis=1)[:, None] > 0, np.maximum(small, _TINY), 0.0), rng)
     room = np.maximum(theta + discount * classes, 0.0)
     unseen = np.where(classes == 0, 1.0, _gamma(np.where(room > _ZERO, room, 0.0), rng))
-    total = seen.sum(axis=2) + small + unseen
-    largest: Floats = seen.max(axis=2) / total
+    total = observed.sum(axis=2) + small + unseen
+    largest: Floats = observed.max(axis=2) / total
     # A class that no draw has seen can lead only where the unseen mass exceeds the largest.
-    left = unseen / total
-    open_cells = np.nonzero(left > largest)
-    broken = _largest_stick(left[open_cells], room[open_cells], discount[open_cells], rng)
+    remaining = unseen / total
+    open_cells = np.nonzero(remaining > largest)
+    broken = _largest_stick(remaining[open_cells], room[open_cells], discount[open_cells], rng)
     largest[open_cells] = np.maximum(largest[open_cells], broken)
     return largest
 
 
 def _gamma(shape: Any, rng: np.random.Generator) -> Floats:
-    drawn = rng.standard_gamma(np.maximum(shape, _TINY))
-    return np.where(shape > 0, drawn, 0.0)
+    draws = rng.standard_gamma(np.maximum(shape, _TINY))
+    return np.where(shape > 0, draws, 0.0)
 
 
 def _largest_stick(
@@ -299,11 +299,11 @@ def _likelihood(kinds: _Kinds) -> Floats:
 def _fitted(likelihood: Floats, share: Floats, steps: int) -> Floats:
     """Return EM weights of the atoms for each row of shares, from equal weights."""
     table = likelihood.astype(np.float32)
-    wanted = share.astype(np.float32)
+    target = share.astype(np.float32)
     mixture = np.full((len(share), table.shape[1]), 1 / table.shape[1], dtype=np.float32)
     for _ in range(steps):
         fit = np.maximum(mixture @ table.T, 1e-30)
-        mixture = mixture * ((wanted / fit) @ table)
+        mixture = mixture * ((target / fit) @ table)
     return np.asarray(mixture.astype(np.float64))
 
 
@@ -321,13 +321,13 @@ def _right_leaders(kinds: _Kinds, rng: np.random.Generator) -> Floats:
         return np.ones((len(kinds.times), _DRAWN))
     logs = log_partition(kinds.right)
     likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    some = kinds.right.sum(axis=1) > 0
-    share = kinds.times[some][None, :] / kinds.times[some].sum()
-    mixture = _fitted(likelihood[some], share, _STEPS_SEVERAL)[0]
+    subset = kinds.right.sum(axis=1) > 0
+    share = kinds.times[subset][None, :] / kinds.times[subset].sum()
+    mixture = _fitted(likelihood[subset], share, _STEPS_SEVERAL)[0]
     posterior = likelihood * mixture
     upper = np.cumsum(posterior / posterior.sum(axis=1, keepdims=True), axis=1)
-    drawn = rng.random((len(upper), _DRAWN, 1))
-    splitter = (drawn > upper[:, None, :]).sum(axis=2).clip(max=len(SPLITTERS) - 1)
+    draws = rng.random((len(upper), _DRAWN, 1))
+    splitter = (draws > upper[:, None, :]).sum(axis=2).clip(max=len(SPLITTERS) - 1)
     return largest_share(kinds.right, splitter, rng)
 
 
@@ -355,8 +355,8 @@ def _inverted(sums: Floats, resampled: Floats, level: float) -> tuple[float, flo
     observed = float(np.abs(sums).sum())
     noise = resampled - resampled.mean(axis=0)
     scale = np.linspace(0, 2, 81)
-    drawn = np.abs(scale[:, None, None] * sums + noise).sum(axis=2)
-    low, middle, high = np.quantile(drawn, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=1)
+    draws = np.abs(scale[:, None, None] * sums + noise).sum(axis=2)
+    low, middle, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=1)
     inside = np.flatnonzero(low <= observed)
     upper = max(float(scale[inside[-1]]) if inside.size else 0.0, float(scale[1]))
     lower = float(scale[np.argmax(high >= observed)])

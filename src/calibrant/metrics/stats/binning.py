@@ -94,13 +94,13 @@ def residual_sums(confidence: Array, correct: Array, weights: Array | None, bins
     for start in range(0, rows, PIECE):
         stop = min(start + PIECE, rows)
         values = confidence[start:stop]
-        here, out = index[: stop - start], residual[: stop - start]
+        local, out = index[: stop - start], residual[: stop - start]
         # The residual buffer doubles as room for the product.
-        place(values, here, out)
+        place(values, local, out)
         np.subtract(values, correct[start:stop], out=out, dtype=np.float64)
         if weights is not None:
             np.multiply(out, weights[start:stop], out=out)
-        total += np.bincount(here, out, bins + 1)
+        total += np.bincount(local, out, bins + 1)
     total[bins - 1] += total[bins]
     return total[:bins]
 
@@ -147,10 +147,10 @@ def sum_by_bin(
     index, room = np.empty(size, np.intp), np.empty(size)
     for start in range(0, rows, PIECE):
         piece = slice(start, min(start + PIECE, rows))
-        here = index[: piece.stop - start]
-        place(confidence[piece], here, room[: here.size])
+        local = index[: piece.stop - start]
+        place(confidence[piece], local, room[: local.size])
         for total, column in zip(totals, columns, strict=True):
-            total += np.bincount(here, column(piece), bins + 1)
+            total += np.bincount(local, column(piece), bins + 1)
     for total in totals:
         total[bins - 1] += total[bins]
     return [total[:bins] for total in totals]

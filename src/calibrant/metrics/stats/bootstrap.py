@@ -29,10 +29,10 @@ def resampled_rows(units: Units, resamples: int, rng: np.random.Generator) -> It
     starts = np.searchsorted(units.codes[order], np.arange(units.count + 1))
     lengths = np.diff(starts)
     for _ in range(resamples):
-        drawn = rng.integers(0, units.count, units.count)
-        sizes = lengths[drawn]
+        draws = rng.integers(0, units.count, units.count)
+        sizes = lengths[draws]
         # Rows of all drawn units in one go: a running count, restarted at each unit's first row.
-        offsets = np.repeat(starts[drawn] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+        offsets = np.repeat(starts[draws] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
         yield order[offsets + np.arange(offsets.size)]
 
 
@@ -62,11 +62,15 @@ def quantiles(values: Array, shares: Sequence[float], axis: int = 0) -> Array:
     """
     last = values.shape[axis] - 1
     below = [min(math.floor(share * last), last) for share in shares]
-    needed = sorted({place for low in below for place in (low, min(low + 1, last))})
-    ordered = np.moveaxis(np.partition(values, needed, axis=axis), axis, 0)
+    requirement = sorted({place for low in below for place in (low, min(low + 1, last))})
+    ordered = np.moveaxis(np.partition(values, requirement, axis=axis), axis, 0)
     out = np.empty((len(shares), *ordered.shape[1:]))
-    for place, (share, at) in enumerate(zip(shares, below, strict=True)):
-        part, low, high = share * last - at, ordered[at], ordered[min(at + 1, last)]
+    for place, (share, position) in enumerate(zip(shares, below, strict=True)):
+        part, low, high = (
+            share * last - position,
+            ordered[position],
+            ordered[min(position + 1, last)],
+        )
         # From the nearer end, so that equal ends give no other number.
         out[place] = low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
     return out
@@ -93,13 +97,13 @@ def cell_replicates(
         Rows in each cell, and the mean and standard deviation of the quantity to sum.
     """
     rows = int(counts.sum())
-    drawn = rng.multinomial(rows, counts / rows, size=resamples)
-    sums = drawn * mean
+    draws = rng.multinomial(rows, counts / rows, size=resamples)
+    sums = draws * mean
     varied = spread > 0
     if varied.any():
         noise = rng.standard_normal((resamples, int(varied.sum())))
-        sums[:, varied] += np.sqrt(drawn[:, varied]) * spread[varied] * noise
-    return drawn, sums
+        sums[:, varied] += np.sqrt(draws[:, varied]) * spread[varied] * noise
+    return draws, sums
 
 
 def mean_replicates(values: Floats, resamples: int, rng: np.random.Generator) -> Floats:
@@ -160,7 +164,7 @@ def area_replicates(
     out = np.empty(resamples)
     # Kept from one resample to the next: fresh memory costs as much as counting in it.
     reached = np.zeros(positives + 1, np.int64)
-    drawn, room = np.empty(low.size, np.int64), np.empty(low.size, np.int64)
+    draws, room = np.empty(low.size, np.int64), np.empty(low.size, np.int64)
     for index in range(resamples):
         right = int(rng.binomial(rows, positives / rows))
         wrong = rows - right
@@ -169,10 +173,10 @@ def area_replicates(
             continue
         draw_counts(reached[1:], right, rng)
         np.cumsum(reached, out=reached)
-        draw_counts(drawn, wrong, rng)
-        beaten = float(drawn @ np.take(reached, below, out=room, mode="clip"))
+        draw_counts(draws, wrong, rng)
+        beaten = float(draws @ np.take(reached, below, out=room, mode="clip"))
         if tied:
-            beaten += float(drawn @ np.take(reached, through, out=room, mode="clip"))
+            beaten += float(draws @ np.take(reached, through, out=room, mode="clip"))
             beaten /= 2
         out[index] = 1 - beaten / (right * wrong)
     return out

@@ -47,11 +47,11 @@ def lower_end(table: CellTable, z: float, extra: float) -> float:
     size, error = np.abs(table.gap), table.stray
     ratio = size / error
     sure = 1 - (_MAYBE_NONE / np.maximum(ratio, 1e-9)) ** 2
-    kept = size * np.where(ratio > _MAYBE_NONE, sure, 0.0)
-    left = kept / error
-    shown = mean_size(left)
-    over = error * shown - kept
-    spread = (table.share * error) ** 2 @ (1 + left**2 - shown**2)
+    mask = size * np.where(ratio > _MAYBE_NONE, sure, 0.0)
+    remaining = mask / error
+    display = mean_size(remaining)
+    over = error * display - mask
+    spread = (table.share * error) ** 2 @ (1 + remaining**2 - display**2)
     return max(table.total - float(table.share @ over) - z * math.sqrt(float(spread) + extra), 0.0)
 
 
@@ -81,9 +81,9 @@ class UpperBound(Struct, frozen=True):
     @classmethod
     def of(cls, table: CellTable, extra: float, square: float | None = None) -> UpperBound:
         """Return the bound of a table; `square` where cells do not vary apart from each other."""
-        apart = float(((table.share * table.stray) ** 2).sum())
+        distance = float(((table.share * table.stray) ** 2).sum())
         scale = max(float(table.share @ table.noise), 1e-12)
-        return cls(table.total, scale, apart if square is None else square, extra)
+        return cls(table.total, scale, distance if square is None else square, extra)
 
     def _reach(self, error: float) -> tuple[float, float]:
         """Return by how much the sum would lie above the one seen, and its standard error."""

@@ -77,8 +77,10 @@ class ValueSums(Struct, frozen=True):
 
     def gap_squares(self, gap: Floats) -> Floats:
         """Return the sum over rows of (weight times (confidence - outcome - gap)) squared."""
-        off = self.value - gap
-        total = self.squares * off**2 - 2 * off * self.right_squares + self.outcome_squares
+        deviation = self.value - gap
+        total = (
+            self.squares * deviation**2 - 2 * deviation * self.right_squares + self.outcome_squares
+        )
         return np.maximum(total, 0.0)
 
 
@@ -106,10 +108,10 @@ def cell_places(value: Floats, rows: Floats) -> tuple[Indices, int]:
     if light.size == 0:
         return place, count
     light_rows = rows[light]
-    left = float(light_rows.sum())
-    slices = max(1, int(left // max(SLICE_ROWS, total / MOST_SLICES)))
+    remaining = float(light_rows.sum())
+    slices = max(1, int(remaining // max(SLICE_ROWS, total / MOST_SLICES)))
     middle = light_rows.cumsum() - light_rows / 2
-    part = np.minimum((middle * slices / left).astype(np.intp), slices - 1)
+    part = np.minimum((middle * slices / remaining).astype(np.intp), slices - 1)
     # Slices that hold no row, because equal values stay together, are left out.
     new = np.append(True, part[1:] != part[:-1])
     place[light] = count + np.cumsum(new) - 1
@@ -186,9 +188,9 @@ def cell_table(sums: ValueSums) -> CellTable:
         return np.bincount(place, values, count).astype(np.float64)
 
     weight, right = by_cell(sums.weight), by_cell(sums.right)
-    said = by_cell(sums.weight * sums.value) / weight
+    confidence = by_cell(sums.weight * sums.value) / weight
     rate = right / weight
-    gap = said - rate
+    gap = confidence - rate
     squares = by_cell(sums.squares)
     # Kish: rows of equal weight that would tell as much.
     rows = weight**2 / squares
@@ -207,7 +209,7 @@ def cell_table(sums: ValueSums) -> CellTable:
     high[place] = sums.value
     share, single = weight / weight.sum(), high - low < _ONE_VALUE
     stray = np.maximum(stray, noise)
-    return CellTable(share, gap, noise, stray, rows, said, single, low, high, place)
+    return CellTable(share, gap, noise, stray, rows, confidence, single, low, high, place)
 
 
 # Rows of the smallest window of neighbours, and places at which a larger one may begin.
@@ -269,8 +271,8 @@ def _windows_z(
     step = max(1, size // _STEPS, int(rows.sum() / rows.size))
     width = max(size // step, 1)
     number = np.cumsum(np.append(1, cell[1:] != cell[:-1]))
-    at = (np.cumsum(rows) - rows).astype(np.intp) // step + number * width
-    lines = [np.bincount(at, column, int(at[-1]) + width + 1) for column in columns]
+    place = (np.cumsum(rows) - rows).astype(np.intp) // step + number * width
+    lines = [np.bincount(place, column, int(place[-1]) + width + 1) for column in columns]
     tied = float(lines[3] @ lines[1]) - alone[2]
     totals = np.cumsum(lines, axis=1)
     leans, counts, shared, squares = totals[:, width:] - totals[:, :-width]

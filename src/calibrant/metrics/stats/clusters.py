@@ -102,9 +102,9 @@ class ClusterSums(Struct, frozen=True, dict=True):
         if self.count < 2 or error == 0:
             return 1.0
         student = 2 * float(stdtr(degrees, -abs(mean) / error))
-        seen = abs(float(self.totals.sum()))
-        drawn = _signed(self.totals[:, None], self.count)
-        return max(student, float((np.abs(drawn[:, 0]) >= seen - 1e-9).mean()))
+        observed = abs(float(self.totals.sum()))
+        draws = _signed(self.totals[:, None], self.count)
+        return max(student, float((np.abs(draws[:, 0]) >= observed - 1e-9).mean()))
 
     @cached_property
     def calibration_p_value(self) -> float:
@@ -115,8 +115,8 @@ class ClusterSums(Struct, frozen=True, dict=True):
         any power: of 20 clusters of 25 rows, over by 8, it is shown in 78 % of tables, where the
         mean of both p-values showed it in 74 % and Student's test of the mean gap alone in 78 %.
         """
-        drawn = _signed(self.sums, self.count)
-        mean, cells = np.abs(drawn.sum(axis=1)), np.abs(drawn).sum(axis=1)
+        draws = _signed(self.sums, self.count)
+        mean, cells = np.abs(draws.sum(axis=1)), np.abs(draws).sum(axis=1)
         rarer = np.minimum(_share_above(mean), _CELLS * _share_above(cells))
         return float((rarer <= rarer[0] + 1e-12).mean())
 
@@ -154,9 +154,9 @@ def _freedom(own: Floats, mixed: Floats, factor: float, m: Floats, share: Floats
     trace = float(d.sum()) + sum(float(left @ right) for left, right in products)
     norm = float(d @ d) + sum(2 * float((d * left) @ right) for left, right in products)
     norm += sum(
-        float(left @ other) * float(right @ last)
+        float(left @ peer) * float(right @ last)
         for left, right in products
-        for other, last in products
+        for peer, last in products
     )
     return trace**2 / norm if norm > 0 else 1.0
 
@@ -185,8 +185,8 @@ def _normal_signs(sums: Any, rng: np.random.Generator) -> Floats:
     covariance = np.asarray(moved.todense() if hasattr(moved, "todense") else moved)
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    seen = np.asarray(sums.sum(axis=0)).reshape(1, -1)
-    return np.vstack([seen, rng.standard_normal((_DRAWS, values.size)) @ root.T])
+    observed = np.asarray(sums.sum(axis=0)).reshape(1, -1)
+    return np.vstack([observed, rng.standard_normal((_DRAWS, values.size)) @ root.T])
 
 
 def two_way_p_value(excess: Floats, first: Indices, second: Indices) -> float:
@@ -215,17 +215,17 @@ def two_way_p_value(excess: Floats, first: Indices, second: Indices) -> float:
     True
     """
     mean = float(excess.mean())
-    rest = excess - mean
-    both = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
+    residual = excess - mean
+    pair = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
 
     def variance(codes: Indices) -> tuple[float, int]:
-        sums = np.bincount(codes, rest)[np.bincount(codes) > 0]
+        sums = np.bincount(codes, residual)[np.bincount(codes) > 0]
         scale = sums.size / max(sums.size - 1, 1)
         return float(sums @ sums) * scale / excess.size**2, int(sums.size)
 
-    (one, groups), (other, others), (shared, _) = map(variance, (first, second, both))
-    square = max(one + other - shared, one, other)
+    (one, groups), (peer, peers), (shared, _) = map(variance, (first, second, pair))
+    square = max(one + peer - shared, one, peer)
     if square <= 0:
         return 1.0
-    degrees = max(min(groups, others) - 1, 1)
+    degrees = max(min(groups, peers) - 1, 1)
     return 2 * float(stdtr(degrees, -abs(mean) / math.sqrt(square)))

@@ -284,8 +284,8 @@ def pearson_tail(total: float, variance: float, third: float) -> float:
     if abs(skewness) < _SKEWED:
         return float(special.ndtr(-z))
     degrees = 8 / skewness**2
-    at = degrees + math.sqrt(2 * degrees) * z
-    return float(special.chdtrc(degrees, at)) if at > 0 else 1.0
+    place = degrees + math.sqrt(2 * degrees) * z
+    return float(special.chdtrc(degrees, place)) if place > 0 else 1.0
 
 
 def search_groups(
@@ -359,12 +359,12 @@ def _has_pairs(codes: Indices) -> bool:
 def _firing(rows: CellResiduals, able: Sequence[Grouping], share: float) -> list[DependentGroups]:
     """Return those that fire at their part of the level."""
     orders = [each for each in able if each.kind == "order"]
-    others = [each for each in able if each.kind != "order"]
+    peers = [each for each in able if each.kind != "order"]
     firing = []
-    for each in others:
+    for each in peers:
         test = group_test(rows, each.codes)
         large = each.codes.size >= _LARGE_GROUP * (int(each.codes.max()) + 1)
-        if test.p_value * len(others) <= share * _GROUPINGS_LEVEL and not (
+        if test.p_value * len(peers) <= share * _GROUPINGS_LEVEL and not (
             large and test.explained > _OUTCOME_SHARE
         ):
             firing.append(_dependent(each, test.p_value, test.inflation))

@@ -68,17 +68,17 @@ def count_law(trials: Floats, chance: Floats) -> tuple[int, Floats]:
     angle = 2 * np.pi * np.arange(size // 2 + 1) / size
     dip = 2 * np.sin(angle / 2) ** 2
     # The characteristic function is at most exp(-variance * dip): the rest stays 0.
-    seen = int((variance * dip < -math.log(NEGLIGIBLE)).sum())
-    angle, dip = angle[:seen], dip[:seen]
+    observed = int((variance * dip < -math.log(NEGLIGIBLE)).sum())
+    angle, dip = angle[:observed], dip[:observed]
     # Log and angle apart, each count centred at its mean: a power would lose n times more digits.
     n, p = trials[:, None], chance[:, None]
     # A chance of 1/2 leaves nothing at half a turn.
     with np.errstate(divide="ignore"):
         size_log = (n / 2 * np.log1p(-2 * p * (1 - p) * dip)).sum(axis=0)
-    turned = n * (np.arctan2(p * np.sin(angle), 1 - p * dip) - p * angle)
-    phase = (mean - first) * angle + turned.sum(axis=0)
+    flipped = n * (np.arctan2(p * np.sin(angle), 1 - p * dip) - p * angle)
+    phase = (mean - first) * angle + flipped.sum(axis=0)
     spectrum = np.zeros(size // 2 + 1, np.complex128)
-    spectrum[:seen] = np.exp(size_log - 1j * phase)
+    spectrum[:observed] = np.exp(size_log - 1j * phase)
     law = np.fft.irfft(spectrum, size) if size > 1 else np.ones(1)
     return first, np.maximum(law, 0.0)
 

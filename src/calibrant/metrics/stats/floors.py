@@ -210,12 +210,12 @@ def _le_cam_bound(delta: Floats, eps: float, m: int) -> Floats:
     # Loaded here, for few audits: scipy takes long to load.
     from scipy import special
 
-    other = eps + delta
+    peer = eps + delta
     # The likelihood ratio is monotone in the count, so the total variation is one difference
     # of distribution functions at the count where the ratio passes 1.
-    crossing = m * np.log((1 - eps) / (1 - other)) / np.log(other * (1 - eps) / (eps * (1 - other)))
+    crossing = m * np.log((1 - eps) / (1 - peer)) / np.log(peer * (1 - eps) / (eps * (1 - peer)))
     count = np.clip(np.floor(crossing), 0, m - 1)
-    variation = special.bdtr(count, m, eps) - special.bdtr(count, m, other)
+    variation = special.bdtr(count, m, eps) - special.bdtr(count, m, peer)
     return np.asarray(delta / 2 * (1 - variation))
 
 

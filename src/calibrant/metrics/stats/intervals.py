@@ -223,9 +223,9 @@ def area_score_interval(area: float, right: float, wrong: float, level: float) -
     square = normal_quantile(level) ** 2
 
     def inside(some: slice) -> Floats:
-        at, single, of_right, of_wrong = (part[some] for part in _area_candidates())
+        place, single, of_right, of_wrong = (part[some] for part in _area_candidates())
         variance = (single + (right - 1) * of_right + (wrong - 1) * of_wrong) / (right * wrong)
-        return np.asarray(at[(at - area) ** 2 <= square * np.maximum(variance, 0.0) + 1e-15])
+        return np.asarray(place[(place - area) ** 2 <= square * np.maximum(variance, 0.0) + 1e-15])
 
     # A look at every fortieth candidate tells around which ones the ends lie.
     rough = np.rint(inside(slice(None, None, _EVERY)) * _CANDIDATES).astype(int)
@@ -242,8 +242,13 @@ def area_score_interval(area: float, right: float, wrong: float, level: float) -
 @cache
 def _area_candidates() -> tuple[Floats, ...]:
     """Return candidate areas and the three parts of their variance."""
-    at = np.linspace(0.0, 1.0, _CANDIDATES + 1)
-    return at, at * (1 - at), at / (2 - at) - at**2, 2 * at**2 / (1 + at) - at**2
+    place = np.linspace(0.0, 1.0, _CANDIDATES + 1)
+    return (
+        place,
+        place * (1 - place),
+        place / (2 - place) - place**2,
+        2 * place**2 / (1 + place) - place**2,
+    )
 
 
 def area_interval(
@@ -282,8 +287,8 @@ def area_interval(
     rarer = max(min(right, wrong), 2.0)
     flat = error == 0 or not 0 < area < 1
     if not flat and rarer >= FEW_OUTCOMES:
-        known = max(min(rarer, units), 2.0)
-        return *logit_interval(area, error, level, units=known), "delong-logit"
+        known_values = max(min(rarer, units), 2.0)
+        return *logit_interval(area, error, level, units=known_values), "delong-logit"
     low, high = area_score_interval(area, right, wrong, level)
     if flat:
         return low, high, "score"

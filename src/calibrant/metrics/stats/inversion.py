@@ -79,13 +79,13 @@ def crossing(places: Sequence[float] | Floats, level: float) -> Search:
     """Look for the first place where a share reaches the tail, see `first_crossing`."""
     tail, before = (1 - level) / 2, 0.0
     for place in range(len(places)):
-        here = yield place
-        if here >= tail:
+        value = yield place
+        if value >= tail:
             if place == 0:
                 return float(places[0])
-            part = (tail - before) / (here - before)
+            part = (tail - before) / (value - before)
             return float(places[place - 1] + part * (places[place] - places[place - 1]))
-        before = here
+        before = value
     return float(places[-1])
 
 
@@ -105,13 +105,13 @@ def refusal(places: Sequence[float] | Floats, level: float) -> Search:
     """
     tail, before = (1 - level) / 2, 0.0
     for place in range(len(places)):
-        here = yield place
-        if here < tail:
+        value = yield place
+        if value < tail:
             if place == 0:
                 return float(places[0])
-            part = (tail - here) / (before - here)
+            part = (tail - value) / (before - value)
             return float(places[place] - part * (places[place] - places[place - 1]))
-        before = here
+        before = value
     return float(places[-1])
 
 
@@ -128,11 +128,11 @@ def halving(inside: float, outside: float, tail: float, steps: int = 7) -> Searc
         return outside
     for _ in range(steps):
         middle = (inside + outside) / 2
-        here = yield middle
-        if here >= tail:
-            inside, at_inside = middle, here
+        value = yield middle
+        if value >= tail:
+            inside, at_inside = middle, value
         else:
-            outside, at_outside = middle, here
+            outside, at_outside = middle, value
     return inside + (outside - inside) * (at_inside - tail) / (at_inside - at_outside)
 
 

@@ -74,10 +74,10 @@ def favour(judge: Floats, people: Floats, chosen: Mask) -> Favour | None:
     if not np.isfinite(slope):
         return None
     quality = row_mean(y)
-    rest = s - slope * quality
-    value = float(rest[m].mean() - rest[~m].mean())
+    remainder = s - slope * quality
+    value = float(remainder[m].mean() - remainder[~m].mean())
     lead = quality[m].mean() - quality[~m].mean()
-    error = _centred(rest[:, None], m.astype(np.intp))[:, 0]
+    error = _centred(remainder[:, None], m.astype(np.intp))[:, 0]
     size = np.where(m, inside, n - inside)
     each = np.where(m, 1.0, -1.0) * error / size * np.sqrt(size / (size - 1.0))
     each = each - lead * influence / n
@@ -94,10 +94,10 @@ def _slope(s: Floats, people: Floats, group: Indices) -> tuple[float, Floats]:
     score = _centred(s[:, None], group)[:, 0]
     ratings = _centred(people, group)
     count = np.isfinite(ratings).sum(axis=1)
-    known = np.nan_to_num(ratings)
-    total = known.sum(axis=1)
+    known_values = np.nan_to_num(ratings)
+    total = known_values.sum(axis=1)
     # Over pairs of people: no rating meets itself, so that errors of one person cancel.
-    shared = (total**2 - (known**2).sum(axis=1)) / (count * (count - 1))
+    shared = (total**2 - (known_values**2).sum(axis=1)) / (count * (count - 1))
     common = float(shared.mean())
     if common <= 0:
         return np.nan, shared
@@ -108,11 +108,11 @@ def _slope(s: Floats, people: Floats, group: Indices) -> tuple[float, Floats]:
 
 def _centred(values: Floats, group: Indices) -> Floats:
     """Return columns minus their means within each group; what is missing stays so."""
-    known = np.isfinite(values)
+    finite = np.isfinite(values)
     sums = np.zeros((int(group.max()) + 1, values.shape[1]))
     count = sums.copy()
     np.add.at(sums, group, np.nan_to_num(values))
-    np.add.at(count, group, known)
+    np.add.at(count, group, finite)
     return np.asarray(values - (sums / np.maximum(count, 1))[group])
 
 
@@ -135,12 +135,12 @@ def lead_beyond_people(judge: Floats, people: Floats, chosen: Mask) -> Favour | 
     That is no favour yet: one rating each cannot tell a judge's favour from people's errors.
     """
     y = row_mean(people)
-    known = np.isfinite(y)
-    d, m = (judge - y)[known], chosen[known]
+    finite = np.isfinite(y)
+    d, m = (judge - y)[finite], chosen[finite]
     if min(m.sum(), (~m).sum()) < FEWEST_A_SIDE:
         return None
     a, b = d[m], d[~m]
     value = float(a.mean() - b.mean())
     parts = a.var(ddof=1) / a.size, b.var(ddof=1) / b.size
     reach = float(stdtrit(min(a.size, b.size) - 1, 0.975) * np.sqrt(sum(parts)))
-    return Favour(value, value - reach, value + reach, np.nan, int(known.sum()))
+    return Favour(value, value - reach, value + reach, np.nan, int(finite.sum()))

@@ -50,20 +50,22 @@ def grid_sums(confidence: Array, correct: Array, weights: Array | None, points: 
     sums = np.zeros((4, points))
     for start in range(0, rows, PIECE):
         stop = min(start + PIECE, rows)
-        here, where, part, rest = (a[: stop - start] for a in (index, position, fraction, residual))
+        local, where, part, remainder = (
+            a[: stop - start] for a in (index, position, fraction, residual)
+        )
         np.multiply(confidence[start:stop], float(steps), out=where, dtype=np.float64)
-        np.copyto(here, where, casting="unsafe")
-        np.minimum(here, steps - 1, out=here)
-        np.subtract(where, here, out=part)
-        np.subtract(confidence[start:stop], correct[start:stop], out=rest, dtype=np.float64)
+        np.copyto(local, where, casting="unsafe")
+        np.minimum(local, steps - 1, out=local)
+        np.subtract(where, local, out=part)
+        np.subtract(confidence[start:stop], correct[start:stop], out=remainder, dtype=np.float64)
         mass = None if weights is None else weights[start:stop]
         if mass is not None:
-            np.multiply(rest, mass, out=rest)
-        sums[0] += np.bincount(here, rest, points)
-        np.multiply(rest, part, out=rest)
-        sums[1] += np.bincount(here, rest, points)
-        sums[2] += np.bincount(here, mass, points)
-        sums[3] += np.bincount(here, part if mass is None else part * mass, points)
+            np.multiply(remainder, mass, out=remainder)
+        sums[0] += np.bincount(local, remainder, points)
+        np.multiply(remainder, part, out=remainder)
+        sums[1] += np.bincount(local, remainder, points)
+        sums[2] += np.bincount(local, mass, points)
+        sums[3] += np.bincount(local, part if mass is None else part * mass, points)
     return GridSums(at_points(sums[0], sums[1]), at_points(sums[2], sums[3]))
 
 
@@ -165,11 +167,13 @@ def plan_on(bandwidth: float, points: int) -> SmoothingPlan:
     # A grid point d steps above contributes with the kernel at d, hence the index -d.
     kernel[-offsets % period] = height
     evaluations = np.linspace(0, 1, max(round(10 / bandwidth), 200))
-    left = np.clip((evaluations * (points - 1)).astype(np.intp), 0, points - 2)
+    remaining = np.clip((evaluations * (points - 1)).astype(np.intp), 0, points - 2)
     step = 1 / (points - 1)
-    share = (evaluations - left * step) / step
+    share = (evaluations - remaining * step) / step
     spectrum = np.fft.rfft(kernel)
-    return SmoothingPlan(points, spectrum, left, share, _adjoint(spectrum, left, share, points))
+    return SmoothingPlan(
+        points, spectrum, remaining, share, _adjoint(spectrum, remaining, share, points)
+    )
 
 
 def _adjoint(spectrum: NDArray[np.complex128], left: Indices, share: Floats, points: int) -> Floats:

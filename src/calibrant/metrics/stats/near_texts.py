@@ -37,12 +37,12 @@ def near_equal_texts(words: Indices, start: Indices) -> Indices:
     >>> bool((codes[:50] == codes[50:]).mean() > 0.9)
     True
     """
-    drawn = _drawn_words(words, start)
+    draws = _drawn_words(words, start)
     distinct = np.int64(words.max()) + 1
     left, right = [], []
-    for first, second in zip(drawn[::2], drawn[1::2], strict=True):
+    for first, second in zip(draws[::2], draws[1::2], strict=True):
         text, before = _same_key(first * distinct + second)
-        alike = (drawn[:, text] == drawn[:, before]).sum(axis=0) >= _AGREEING
+        alike = (draws[:, text] == draws[:, before]).sum(axis=0) >= _AGREEING
         left.append(text[alike])
         right.append(before[alike])
     return _joined(np.concatenate(left), np.concatenate(right), start.size)
@@ -58,12 +58,12 @@ def _drawn_words(words: Indices, start: Indices) -> npt.NDArray[np.int64]:
     # A word of one text alone tells it from all others and joins none.
     weight = np.where(times >= 2, rare, 1e-12)
     rng = np.random.default_rng(_SEED)
-    drawn = np.empty((_DRAWS, start.size), np.int64)
+    draws = np.empty((_DRAWS, start.size), np.int64)
     rank = np.empty(times.size, np.int32)
-    for row in drawn:
+    for row in draws:
         rank[np.argsort(rng.exponential(size=times.size) / weight)] = np.arange(times.size)
         row[:] = np.minimum.reduceat(rank[words], start)
-    return drawn
+    return draws
 
 
 def _same_key(key: npt.NDArray[np.int64]) -> tuple[Indices, Indices]:

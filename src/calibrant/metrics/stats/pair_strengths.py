@@ -76,9 +76,9 @@ def pair_strengths(sides: Indices, rate: Floats, wins: Floats, unit: Indices) ->
     x[rows, sides[:, 0]] += 1.0
     x[rows, sides[:, 1]] -= 1.0
     x = x[:, 1:]
-    known = np.isfinite(wins)
-    n = int(known.sum())
-    miss = np.where(known, wins - rate, 0.0) * pairs / n
+    finite = np.isfinite(wins)
+    n = int(finite.sum())
+    miss = np.where(finite, wins - rate, 0.0) * pairs / n
     beta = _solved(x, rate + miss)
     if beta is None:
         return None
@@ -86,10 +86,10 @@ def pair_strengths(sides: Indices, rate: Floats, wins: Floats, unit: Indices) ->
     bread = np.linalg.inv((x * (p * (1 - p))[:, None]).T @ x + 1e-9 * np.eye(models - 1))
     by_unit = np.zeros((int(unit.max()) + 1, models - 1))
     np.add.at(by_unit, unit, x * (rate + miss - p)[:, None])
-    used = np.unique(unit[known]).size
-    grown = used / max(used - (models - 1), 1)
+    used = np.unique(unit[finite]).size
+    growth = used / max(used - (models - 1), 1)
     covariance = np.zeros((models, models))
-    covariance[1:, 1:] = bread @ (by_unit.T @ by_unit) @ bread * grown
+    covariance[1:, 1:] = bread @ (by_unit.T @ by_unit) @ bread * growth
     return Strengths(np.append(0.0, beta), covariance, max(used - 1.0, 1.0))
 
 

@@ -94,9 +94,9 @@ def quadratic_kappa(a: Floats, b: Floats) -> Jackknife:
     >>> round(quadratic_kappa(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 3, 5])).value, 3)
     0.929
     """
-    both = np.isfinite(a) & np.isfinite(b)
-    x, y = np.where(both, a, 0.0), np.where(both, b, 0.0)
-    parts = np.stack([both.astype(np.float64), x, y, x * x, y * y, x * y])
+    overlap = np.isfinite(a) & np.isfinite(b)
+    x, y = np.where(overlap, a, 0.0), np.where(overlap, b, 0.0)
+    parts = np.stack([overlap.astype(np.float64), x, y, x * x, y * y, x * y])
     total = parts.sum(axis=1)
     return Jackknife(float(_kappa(total)), _kappa(total[:, None] - parts))
 
@@ -119,35 +119,36 @@ def right_order(judge: Floats, people: Floats) -> Jackknife:
     >>> round(right_order(np.array([1.0, 2, 2]), np.array([1.0, 2, 3])).value, 3)
     0.833
     """
-    both = np.isfinite(judge) & np.isfinite(people)
-    s, y = judge[both], people[both]
+    overlap = np.isfinite(judge) & np.isfinite(people)
+    s, y = judge[overlap], people[overlap]
     wins, pairs = np.zeros(s.size), np.zeros(s.size)
     for level in np.unique(y):
-        other = np.sort(s[y == level])
-        below = (np.searchsorted(other, s) + np.searchsorted(other, s, side="right")) / 2
-        won = np.where(y > level, below, other.size - below)
-        counted = y != level
-        wins += np.where(counted, won, 0.0)
-        pairs += np.where(counted, other.size, 0.0)
+        peer = np.sort(s[y == level])
+        below = (np.searchsorted(peer, s) + np.searchsorted(peer, s, side="right")) / 2
+        won = np.where(y > level, below, peer.size - below)
+        counts = y != level
+        wins += np.where(counts, won, 0.0)
+        pairs += np.where(counts, peer.size, 0.0)
     each = np.zeros((2, judge.size))
-    each[:, both] = wins, pairs
+    each[:, overlap] = wins, pairs
     total = each.sum(axis=1) / 2
     return _share(total, each)
 
 
 def same_side(judge: Floats, people: Floats) -> Jackknife:
     """Return how often the side that people prefer (1 or 0, ties 0.5) is preferred; ties half."""
-    counted = np.isfinite(judge) & np.isfinite(people) & (people != 0.5)
+    counts = np.isfinite(judge) & np.isfinite(people) & (people != 0.5)
     agreed = np.where(people > 0.5, judge, 1.0 - judge)
-    each = np.stack([np.where(counted, agreed, 0.0), counted.astype(np.float64)])
+    each = np.stack([np.where(counts, agreed, 0.0), counts.astype(np.float64)])
     return _share(each.sum(axis=1), each)
 
 
 def _share(total: Floats, each: Floats) -> Jackknife:
-    left = total[:, None] - each
+    remaining = total[:, None] - each
     value = total[0] / total[1] if total[1] > 0 else 0.5
     return Jackknife(
-        float(value), np.where(left[1] > 0, left[0] / np.maximum(left[1], 1e-9), value)
+        float(value),
+        np.where(remaining[1] > 0, remaining[0] / np.maximum(remaining[1], 1e-9), value),
     )
 
 
@@ -181,6 +182,6 @@ def with_people(statistic: Statistic, judge: Floats, people: Floats) -> Jackknif
 
 def among_people(statistic: Statistic, people: Floats) -> Jackknife | None:
     """Return the agreement of people with each other; None for one person."""
-    both = permutations if statistic is not quadratic_kappa else combinations
-    pairs = [(a, b) for a, b in both(people.T, 2) if (np.isfinite(a) & np.isfinite(b)).sum() >= 2]
+    pair = permutations if statistic is not quadratic_kappa else combinations
+    pairs = [(a, b) for a, b in pair(people.T, 2) if (np.isfinite(a) & np.isfinite(b)).sum() >= 2]
     return mean_of([statistic(a, b) for a, b in pairs]) if pairs else None

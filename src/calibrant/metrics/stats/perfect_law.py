@@ -76,9 +76,9 @@ def joined_neighbours(chance: Floats, seen: Floats, times: Floats) -> tuple[Floa
         return chance, seen, times
     place = (chance * _STRETCHES).astype(np.intp)
     parts = (times * chance, seen, times)
-    said, off, rows = (np.bincount(place, part).astype(np.float64) for part in parts)
-    some = rows > 0
-    return said[some] / rows[some], off[some], rows[some]
+    confidence, deviation, rows = (np.bincount(place, part).astype(np.float64) for part in parts)
+    subset = rows > 0
+    return confidence[subset] / rows[subset], deviation[subset], rows[subset]
 
 
 def _tail(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float) -> float:
@@ -87,8 +87,8 @@ def _tail(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float)
         single = np.where(factor > 0, np.log(chance), np.where(factor < 0, np.log1p(-chance), 0.0))
         return float(np.exp((times * single).sum()))
     tilt = _saddlepoint(factor, chance, seen, times, sd)
-    grown, q = _tilted(factor, chance, tilt)
-    level = float((times * (np.log1p(chance * (grown - 1)) - tilt * factor * chance)).sum())
+    growth, q = _tilted(factor, chance, tilt)
+    level = float((times * (np.log1p(chance * (growth - 1)) - tilt * factor * chance)).sum())
     second = float((times * factor * factor * q * (1 - q)).sum())
     w = math.sqrt(max(2 * (tilt * seen - level), 1e-300))
     u = tilt * math.sqrt(max(second, 1e-300))
@@ -98,9 +98,9 @@ def _tail(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float)
 
 def _tilted(factor: Floats, chance: Floats, tilt: float) -> tuple[Floats, Floats]:
     """Return what right answers weigh under a tilt, and their chance."""
-    grown = np.exp(np.minimum(np.maximum(tilt * factor, -500), 500))
-    right = chance * grown
-    return grown, right / (1 - chance + right)
+    growth = np.exp(np.minimum(np.maximum(tilt * factor, -500), 500))
+    right = chance * growth
+    return growth, right / (1 - chance + right)
 
 
 def _saddlepoint(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float) -> float:
@@ -110,10 +110,10 @@ def _saddlepoint(factor: Floats, chance: Floats, seen: float, times: Floats, sd:
     squared = once * factor
     for _ in range(_STEPS):
         _, q = _tilted(factor, chance, tilt)
-        off = float((once * (q - chance)).sum()) - seen
+        deviation = float((once * (q - chance)).sum()) - seen
         slope = float((squared * q * (1 - q)).sum())
-        low, high = (low, tilt) if off > 0 else (tilt, high)
-        new = tilt - off / max(slope, 1e-300)
+        low, high = (low, tilt) if deviation > 0 else (tilt, high)
+        new = tilt - deviation / max(slope, 1e-300)
         if math.isfinite(high) and not low < new < high:
             new = (low + high) / 2
         elif not math.isfinite(high) and (new > 2 * tilt + 1 or new <= low):
@@ -131,15 +131,15 @@ def cells_p_value(sums: ValueSums, table: CellTable) -> float:
     for the same cells, whoever asks.
     """
     rng = np.random.default_rng(_SEED)
-    seen = float(np.abs(np.bincount(table.place, sums.weight * sums.value - sums.right)).sum())
+    observed = float(np.abs(np.bincount(table.place, sums.weight * sums.value - sums.right)).sum())
     variance = sums.squares * sums.value * (1 - sums.value)
-    bound = _largest_tail(seen, np.sqrt(np.bincount(table.place, variance, table.count)))
+    bound = _largest_tail(observed, np.sqrt(np.bincount(table.place, variance, table.count)))
     if bound * (_MORE_DRAWS + 1) <= 1:
         # Rarer than draws could show.
         return bound
     draws, beyond = 0, 0
     for draws in (_FEW_DRAWS, _MORE_DRAWS):
-        beyond = int((_drawn_sizes(sums, table, draws, rng) >= seen - 1e-9).sum())
+        beyond = int((_drawn_sizes(sums, table, draws, rng) >= observed - 1e-9).sum())
         if beyond >= _RARE:
             return (1 + beyond) / (draws + 1)
     return min((1 + beyond) / (draws + 1), bound)
@@ -168,22 +168,22 @@ def _largest_tail(seen: float, spread: Floats) -> float:
 def _drawn_sizes(sums: ValueSums, table: CellTable, draws: int, rng: np.random.Generator) -> Floats:
     """Return the sum over cells of the sizes of drawn gaps, times the rows, draw by draw."""
     by_cell = [np.bincount(table.place, part, table.count) for part in (sums.rows, sums.weight)]
-    said = np.bincount(table.place, sums.weight * sums.value, table.count)
+    confidence = np.bincount(table.place, sums.weight * sums.value, table.count)
     plain = sums.squares is sums.weight or bool(np.array_equal(sums.squares, sums.weight))
     single = table.single if plain else np.zeros(table.count, np.bool_)
     sizes = np.zeros(draws)
     if single.any():
         rows = by_cell[0][single].astype(np.int64)[:, None]
-        chance = np.clip(said / by_cell[1], 0, 1)[single][:, None]
+        chance = np.clip(confidence / by_cell[1], 0, 1)[single][:, None]
         counts = rng.binomial(rows, chance, (rows.size, draws))
-        sizes += np.abs(counts - said[single][:, None]).sum(axis=0)
+        sizes += np.abs(counts - confidence[single][:, None]).sum(axis=0)
     if not single.all():
         spread = sums.squares * sums.value * (1 - sums.value)
         sd = np.sqrt(np.bincount(table.place, spread, table.count)[~single])[:, None]
-        mean = said[~single][:, None]
-        drawn = mean + sd * rng.standard_normal((sd.size, draws))
+        mean = confidence[~single][:, None]
+        sample = mean + sd * rng.standard_normal((sd.size, draws))
         # Sums of outcomes are whole numbers.
-        sizes += np.abs((np.rint(drawn) if plain else drawn) - mean).sum(axis=0)
+        sizes += np.abs((np.rint(sample) if plain else sample) - mean).sum(axis=0)
     return sizes
 
 
@@ -227,8 +227,8 @@ def rank_p_value(rows: Floats, right: Floats, area: float) -> float:
     if tie >= n + 1 - 1e-9:
         return 1.0
     sd = math.sqrt(max((n + 1 - tie) / (12 * hits * misses), 1e-18))
-    off = max(abs(area - 0.5) - 0.5 / (hits * misses), 0.0)
-    return 2 * float(ndtr(-off / sd))
+    deviation = max(abs(area - 0.5) - 0.5 / (hits * misses), 0.0)
+    return 2 * float(ndtr(-deviation / sd))
 
 
 def mean_p_value(said: float, reach: float, right: int, rows: int) -> float:
@@ -256,6 +256,6 @@ def mean_p_value(said: float, reach: float, right: int, rows: int) -> float:
     if said > share:
         tail = float(special.bdtr(right, rows, min(max(said - reach, share), 1.0)))
     else:
-        at = max(min(said + reach, share), 0.0)
-        tail = 1.0 if right == 0 else float(special.bdtrc(right - 1, rows, at))
+        place = max(min(said + reach, share), 0.0)
+        tail = 1.0 if right == 0 else float(special.bdtrc(right - 1, rows, place))
     return min(1.0, 2 * tail + (0.005 if reach > 0 else 0.0))

@@ -199,9 +199,9 @@ def average_precision(weight: Floats, outcome: Floats) -> tuple[Floats, Influenc
     value = joint / share
     # Sums over all scores at or below the row's own, hence from the end.
     gained = _from_end(outcome / total / covered)
-    lost = _from_end(outcome / total * precision / covered)
+    missing = _from_end(outcome / total * precision / covered)
     slope = (precision + gained - value) / share
-    constant = (-joint - lost + value * share) / share
+    constant = (-joint - missing + value * share) / share
     return value[..., 0], Influence(constant, slope)
 
 

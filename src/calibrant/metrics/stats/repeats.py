@@ -89,15 +89,15 @@ def _has_twins(values: Array, correct: Array) -> bool:
     rows = np.bincount(part, minlength=_TWENTIETHS)
     near = rows / values.size * np.maximum(rows - 1, 0) * 10.0**-digits * _TWENTIETHS
     expected = 1 - math.exp(-float(near.sum()))
-    _, first, at, counts = np.unique(
+    _, first, place, counts = np.unique(
         values, return_index=True, return_inverse=True, return_counts=True
     )
-    share = float((counts[at] > 1).mean())
+    share = float((counts[place] > 1).mean())
     reach = 5 * math.sqrt(expected * (1 - expected) / values.size)
     if share <= expected + reach + 0.02:
         return False
     rate = (np.bincount(part, correct, _TWENTIETHS) / np.maximum(rows, 1))[part[first]]
-    right = np.bincount(at, correct) / counts
+    right = np.bincount(place, correct) / counts
     unequal = float(((right > 0) & (right < 1)).sum())
     by_chance = float((1 - rate**counts - (1 - rate) ** counts).sum())
     return by_chance >= _LEAST_UNEQUAL and unequal <= by_chance / 10

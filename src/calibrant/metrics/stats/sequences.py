@@ -127,8 +127,8 @@ class CalibrationSequence(Stored):
         cell = np.minimum((p * self.bins).astype(np.intp), self.bins - 1)
         residual = y - p
         path = self._update_ece(cell, residual)
-        for which in np.unique(cell):
-            self._update_bin(int(which), residual[cell == which])
+        for inverse in np.unique(cell):
+            self._update_bin(int(inverse), residual[cell == inverse])
         self.count += p.size
         self.ece = (float(path.low[-1]), float(path.high[-1]))
         return path

@@ -49,16 +49,16 @@ class SplitLaw:
     @property
     def confidence(self) -> Floats:
         """Expected held-out frequency of the chosen class, given that one is chosen."""
-        chosen = self.selection.sum(axis=1)
+        choice = self.selection.sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean: Floats = self.heldout.sum(axis=1) / chosen
+            mean: Floats = self.heldout.sum(axis=1) / choice
         return mean
 
     def mean_of(self, values: Floats) -> Floats:
         """Mean of a number per class over the chosen classes; NaN where one of them has none."""
-        chosen = np.where(self.selection > 0, values, 0.0)
+        choice = np.where(self.selection > 0, values, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean: Floats = (self.selection * chosen).sum(axis=1) / self.selection.sum(axis=1)
+            mean: Floats = (self.selection * choice).sum(axis=1) / self.selection.sum(axis=1)
         # Shares add up to 1 with a rounding error; equal values must keep their value.
         least = np.where(self.selection > 0, values, np.inf).min(axis=1)
         most = np.where(self.selection > 0, values, -np.inf).max(axis=1)
@@ -128,19 +128,19 @@ def split_law(counts: ArrayLike, block: ArrayLike, *, selectable: MaybeArray = N
     >>> law.selection.round(4).tolist(), law.confidence.round(4).tolist()
     ([[0.6667, 0.3333]], [0.3333])
     """
-    ranked = _ranked(*_valid(counts, block, selectable))
-    if not ranked.order.size:
-        return SplitLaw(np.zeros(ranked.order.shape), np.zeros(ranked.order.shape), np.zeros(0))
-    keys = np.column_stack([ranked.block, ranked.others, ranked.counts])
+    ranking = _ranked(*_valid(counts, block, selectable))
+    if not ranking.order.size:
+        return SplitLaw(np.zeros(ranking.order.shape), np.zeros(ranking.order.shape), np.zeros(0))
+    keys = np.column_stack([ranking.block, ranking.others, ranking.counts])
     kinds, inverse = _distinct(keys)
-    selection, heldout = np.zeros((2, len(kinds), ranked.counts.shape[1]))
+    selection, heldout = np.zeros((2, len(kinds), ranking.counts.shape[1]))
     tied = np.zeros(len(kinds))
     table, width = kinds[:, 2:], (kinds[:, 2:] > 0).sum(axis=1)
     for (size, pool, classes), rows in _alike(kinds[:, 0], kinds[:, 1:].sum(axis=1), width):
         law = _law_of_one_size(table[rows, :classes], kinds[rows, 1], pool, size)
         selection[rows, :classes], heldout[rows, :classes], tied[rows] = law
-    chosen, frequency = (ranked.spread(part[inverse]) for part in (selection, heldout))
-    return SplitLaw(chosen, frequency, tied[inverse])
+    choice, frequency = (ranking.spread(part[inverse]) for part in (selection, heldout))
+    return SplitLaw(choice, frequency, tied[inverse])
 
 
 def _alike(*columns: Ints) -> Iterator[tuple[list[int], Ints]]:
@@ -162,7 +162,7 @@ def _law_of_one_size(counts: Ints, others: Ints, pool: int, block: int) -> _Law:
     """Law for questions that share pool size, block size and number of classes."""
     weight = _binomial_table(pool, block)
     total = weight[pool, block]
-    chosen, heldout = np.zeros((2, *counts.shape))
+    choice, heldout = np.zeros((2, *counts.shape))
     strict = np.zeros(len(counts))
     for top in range(1, min(block, int(counts.max())) + 1):
         if 2 * top > block:
@@ -174,9 +174,9 @@ def _law_of_one_size(counts: Ints, others: Ints, pool: int, block: int) -> _Law:
             strict += alone.sum(axis=1)
         else:
             continue
-        chosen += chance
+        choice += chance
         heldout += chance * (counts - top) / (pool - block)
-    return chosen, heldout, np.maximum(chosen.sum(axis=1) - strict, 0.0)
+    return choice, heldout, np.maximum(choice.sum(axis=1) - strict, 0.0)
 
 
 def _binomial_table(pool: int, block: int) -> Floats:
@@ -184,12 +184,14 @@ def _binomial_table(pool: int, block: int) -> Floats:
 
     Any success probability gives the same hypergeometric law; this one keeps numbers near 1.
     """
-    size, taken = np.arange(pool + 1.0)[:, None], np.arange(block + 1.0)
-    left = size - taken
+    size, selection = np.arange(pool + 1.0)[:, None], np.arange(block + 1.0)
+    remaining = size - selection
     with np.errstate(invalid="ignore"):
-        log_choose = gammaln(size + 1) - gammaln(taken + 1) - gammaln(np.maximum(left, 0) + 1)
-        logs = log_choose + taken * np.log(block / pool) + left * np.log1p(-block / pool)
-    return np.where(left >= 0, np.exp(logs), 0.0)
+        log_choose = (
+            gammaln(size + 1) - gammaln(selection + 1) - gammaln(np.maximum(remaining, 0) + 1)
+        )
+        logs = log_choose + selection * np.log(block / pool) + remaining * np.log1p(-block / pool)
+    return np.where(remaining >= 0, np.exp(logs), 0.0)
 
 
 def _contested_law(
@@ -202,20 +204,20 @@ def _contested_law(
     u = np.append((nodes + 1) / 2, 0.0)
     length = block - top + 1
     able = int((counts >= top).sum(axis=1).max())
-    rest = np.zeros((len(counts), u.size, length))
-    rest[:] = weight[others, :length][:, None, :]
+    remainder = np.zeros((len(counts), u.size, length))
+    remainder[:] = weight[others, :length][:, None, :]
     for k in range(counts.shape[1] - 1, able - 1, -1):
-        rest = _times(rest, weight, counts[:, k], top, u)
-    before = [rest]
+        remainder = _times(remainder, weight, counts[:, k], top, u)
+    before = [remainder]
     for k in range(able - 1):
         before.append(_times(before[-1], weight, counts[:, k], top, u))
     after = np.zeros((len(counts), u.size, length))
     after[..., 0] = 1.0
     wins, alone = np.zeros((2, *counts.shape))
     for k in range(able - 1, -1, -1):
-        ways = np.einsum("qgi,qgi->qg", before[k], after[..., ::-1])
+        modes = np.einsum("qgi,qgi->qg", before[k], after[..., ::-1])
         lead = weight[counts[:, k], top]
-        wins[:, k], alone[:, k] = lead * (ways[:, :-1] @ (shares / 2)), lead * ways[:, -1]
+        wins[:, k], alone[:, k] = lead * (modes[:, :-1] @ (shares / 2)), lead * modes[:, -1]
         if k:
             after = _times(after, weight, counts[:, k], top, u)
     return wins, alone
@@ -264,19 +266,19 @@ def sample_splits(
     """
     if splits < 1:
         raise InputError(f"the number of splits must be at least 1, got {splits}")
-    ranked = _ranked(*_valid(counts, block, selectable))
+    ranking = _ranked(*_valid(counts, block, selectable))
     generator = as_generator(rng)
-    selection, heldout = np.zeros((2, *ranked.counts.shape))
+    selection, heldout = np.zeros((2, *ranking.counts.shape))
     tied = np.zeros(len(selection))
-    pool = ranked.counts.sum(axis=1) + ranked.others
-    width = (ranked.counts > 0).sum(axis=1)
-    for (size, taken, classes), rows in _alike(pool, ranked.block, width):
+    pool = ranking.counts.sum(axis=1) + ranking.others
+    width = (ranking.counts > 0).sum(axis=1)
+    for (size, used_names, classes), rows in _alike(pool, ranking.block, width):
         step = max(1, _CHUNK // (splits * classes))
         for start in range(0, rows.size, step):
             part = rows[start : start + step]
-            law = _drawn_law(ranked.counts[part, :classes], size, taken, splits, generator)
+            law = _drawn_law(ranking.counts[part, :classes], size, used_names, splits, generator)
             selection[part, :classes], heldout[part, :classes], tied[part] = law
-    return SplitLaw(ranked.spread(selection), ranked.spread(heldout), tied)
+    return SplitLaw(ranking.spread(selection), ranking.spread(heldout), tied)
 
 
 def _drawn_law(counts: Ints, pool: int, block: int, splits: int, rng: np.random.Generator) -> _Law:
@@ -296,8 +298,8 @@ def _drawn_law(counts: Ints, pool: int, block: int, splits: int, rng: np.random.
     places = np.argsort(rng.random((splits, pool)), axis=1)[:, :block]
     halves = np.zeros((splits, pool), dtype=np.float32)
     halves[np.arange(splits)[:, None], places] = 1
-    taken = (halves @ members.reshape(pool, -1)).reshape(splits, width, questions)
-    return _tallied(taken, counts, pool - block)
+    selection = (halves @ members.reshape(pool, -1)).reshape(splits, width, questions)
+    return _tallied(selection, counts, pool - block)
 
 
 def _tallied(taken: NDArray[np.float32], counts: Ints, left: int) -> _Law:
@@ -307,13 +309,13 @@ def _tallied(taken: NDArray[np.float32], counts: Ints, left: int) -> _Law:
     number = leaders.sum(axis=1, dtype=np.int16)
     share = np.where(lead > 0, 1 / number, 0.0)
     splits = len(taken)
-    selection, drawn = np.empty((2, *counts.shape))
+    selection, draws = np.empty((2, *counts.shape))
     for k in range(counts.shape[1]):
         mine = leaders[:, k] * share
         selection[:, k] = mine.sum(axis=0) / splits
-        drawn[:, k] = np.einsum("sq,sq->q", mine, lead) / splits
+        draws[:, k] = np.einsum("sq,sq->q", mine, lead) / splits
     tied = ((number > 1) & (lead > 0)).mean(axis=0)
-    return selection, np.maximum(counts * selection - drawn, 0.0) / left, tied
+    return selection, np.maximum(counts * selection - draws, 0.0) / left, tied
 
 
 def _ranked(table: Ints, size: Ints, allowed: Mask) -> _Ranked:

@@ -122,9 +122,9 @@ class SumTable:
             return None
         if self._waiting >= self._order.size * BLOCK_SIZE // 2 or not self._waiting:
             self._count()
-            others = np.setdiff1d(self._order, blocks)
-            if others.size + blocks.size == self._order.size:
-                self._order = np.concatenate([blocks.astype(np.int64), others])
+            peers = np.setdiff1d(self._order, blocks)
+            if peers.size + blocks.size == self._order.size:
+                self._order = np.concatenate([blocks.astype(np.int64), peers])
                 return None
         return np.argsort(self._order)[blocks].astype(np.int32)
 
@@ -275,22 +275,22 @@ class _MixedSums:
         self._fullest = 0.0
 
     def _add_sums(self, rows: Array, positions: Floats, order: Ints) -> None:
-        for number, counted, summed in zip(order.tolist(), rows, positions, strict=True):
+        for number, counts, summed in zip(order.tolist(), rows, positions, strict=True):
             total = self._total(number)
             shape = (2, 1 << CELL_BITS)
-            total.rows += counted.reshape(shape)[:, : self.grid.stride].astype(np.int64)
+            total.rows += counts.reshape(shape)[:, : self.grid.stride].astype(np.int64)
             total.offsets += summed.reshape(shape)[:, : self.grid.stride].astype(np.int64)
 
     def _add_losses(self) -> None:
         """Add the logarithmic loss of the rows put aside."""
         if not self._steep:
             return
-        given, lane = map(np.concatenate, zip(*self._steep, strict=True))
+        values, lane = map(np.concatenate, zip(*self._steep, strict=True))
         self._steep, self._steep_rows = [], 0
         right = (lane & 1).astype(np.bool_)
-        certain = given == np.where(right, 0.0, 1.0)
+        certain = values == np.where(right, 0.0, 1.0)
         with np.errstate(divide="ignore"):
-            loss = np.where(right, -np.log(given), -np.log1p(-given))
+            loss = np.where(right, -np.log(values), -np.log1p(-values))
         loss[certain] = 0.0
         # Whole numbers below 2^53 add up exactly as floats.
         counts = np.bincount(lane, certain)

@@ -202,8 +202,8 @@ def expected_error(rows: Floats, units: Units, weights: Array | None, shares: Fl
     size = np.bincount(codes, minlength=units.count)
     mean = np.bincount(codes, rows, units.count) / size
     several = int(rows.size - units.count)
-    left = float(np.square(rows - mean[codes]).sum())
-    within = left / several if several else 0.0
+    remaining = float(np.square(rows - mean[codes]).sum())
+    within = remaining / several if several else 0.0
     between = max(float((np.square(mean) - within / size).mean()), 0.0)
     single = float(np.square(heavy / heavy.sum()).sum())
     return math.sqrt(between * float(shares @ shares) + within * single)
@@ -267,6 +267,6 @@ def systematic_sample(pi: Floats, order: Indices, rng: np.random.Generator) -> I
     reached *= count / reached[-1]
     # Rounding must not push the last step past its whole number.
     reached[-1] = count
-    passed = np.floor(reached + 1 - rng.random()).astype(np.intp)
-    before = np.concatenate([[0], passed[:-1]])
-    return np.asarray(order[passed > before])
+    passing = np.floor(reached + 1 - rng.random()).astype(np.intp)
+    before = np.concatenate([[0], passing[:-1]])
+    return np.asarray(order[passing > before])

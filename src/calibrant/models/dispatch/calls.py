@@ -311,12 +311,12 @@ class Caller:
         """Commit the draws, count them as got, and go on."""
         job, attempt = call.job, call.attempt
         draws, rows = list[LedgeredDraw](), list[DrawRow]()
-        for place, done in enumerate(completions, start=call.draws[0]):
-            used, cost = done.usage, self.of.budget.cost(job.request.model, done.usage)
-            draws.append(LedgeredDraw(place, done, False, cost))
+        for place, completion in enumerate(completions, start=call.draws[0]):
+            used, cost = completion.usage, self.of.budget.cost(job.request.model, completion.usage)
+            draws.append(LedgeredDraw(place, completion, False, cost))
             paid = (used.prompt_tokens, used.completion_tokens, cost)
-            payload = encode_completion(done)
-            rows.append(DrawRow(job.request_id, place, attempt, payload, done.model, *paid))
+            payload = encode_completion(completion)
+            rows.append(DrawRow(job.request_id, place, attempt, payload, completion.model, *paid))
 
         def kept(added: int, error: Exception | None) -> None:
             if error is None:
@@ -333,9 +333,9 @@ class Caller:
 
     async def _kept(self, call: EndpointCall, completions: Sequence[protocol.Completion]) -> None:
         """Keep the draws, and wait until they are kept."""
-        done = asyncio.Event()
-        self._keep(call, completions, lambda _: done.set())
-        await done.wait()
+        finished = asyncio.Event()
+        self._keep(call, completions, lambda _: finished.set())
+        await finished.wait()
 
     def _count(self, job: Job, draws: Sequence[LedgeredDraw], added: int) -> None:
         for draw in draws:

@@ -123,10 +123,10 @@ class GroupCommit:
     async def _flush(self, *, alive: bool) -> int:
         """Commit what waits, and return how much it was."""
         batch, self._queue = self._queue, []
-        kept, self._kept = self._kept, []
+        selection, self._kept = self._kept, []
         claims, self._claims = self._claims, []
-        waiting = [item[1] for items in (batch, kept, claims) for item in items]
-        self._unsafe = self._unsafe or bool(kept) or any(durable for _, _, durable in batch)
+        waiting = [item[1] for items in (batch, selection, claims) for item in items]
+        self._unsafe = self._unsafe or bool(selection) or any(durable for _, _, durable in batch)
         now = time.monotonic()
         to_disk = self._unsafe and (self._closing or now - self._on_disk > DISK_EVERY_S)
         ledger = self._ledger
@@ -136,7 +136,7 @@ class GroupCommit:
                 ledger.heartbeat()
             # Claims come last: a draw that is kept in this very batch is taken.
             results: list[Any] = [write() for write, _, _ in batch]
-            results += ledger.keep_all([item for item, _ in kept]) if kept else []
+            results += ledger.keep_all([item for item, _ in selection]) if selection else []
             results += ledger.claim_all([claim for claim, _ in claims]) if claims else []
             if to_disk:
                 await self._loop.run_in_executor(self._pool, ledger.commit)
@@ -161,12 +161,12 @@ class GroupCommit:
 
 def storage_error(error: Exception, path: Path) -> Exception:
     """Return what to tell about a file that cannot be written; damage is told as damage."""
-    told = ledger_error(error, path) if isinstance(error, sqlite3.Error) else error
-    if isinstance(told, SchemaError | StorageError):
-        return told
-    if isinstance(told, InputError):
-        return StorageError(told.rule, source=told.source, hint=told.hint)
-    return StorageError(f"the ledger cannot be written: {told}", source=str(path))
+    notes = ledger_error(error, path) if isinstance(error, sqlite3.Error) else error
+    if isinstance(notes, SchemaError | StorageError):
+        return notes
+    if isinstance(notes, InputError):
+        return StorageError(notes.rule, source=notes.source, hint=notes.hint)
+    return StorageError(f"the ledger cannot be written: {notes}", source=str(path))
 
 
 def _settle(future: asyncio.Future[Any]) -> Then:

@@ -88,7 +88,7 @@ class Dispatcher:
         self.replaying = client if isinstance(client, ReplayingClient) else None
         self.ledger = ledger
         members = getattr(client, "members", [client])
-        self.learning = [one for one in members if isinstance(one, HttpClient)]
+        self.learning = [item for item in members if isinstance(item, HttpClient)]
         self._recall_refusals()
         self.max_attempts = max_attempts
         self.patience_s = patience_s
@@ -149,10 +149,10 @@ class Dispatcher:
         """Yield the requests that lack draws, those draws, and whether they were set aside."""
         prepared = [self.prepare(ask) for ask in window]
         digests = [key.digest for _, key in prepared]
-        wanted: dict[int, list[bytes]] = {}
+        targets: dict[int, list[bytes]] = {}
         for ask, digest in zip(window, digests, strict=True):
-            wanted.setdefault(ask.draws, []).append(digest)
-        complete = {draws: self.ledger.complete(some, draws) for draws, some in wanted.items()}
+            targets.setdefault(ask.draws, []).append(digest)
+        complete = {draws: self.ledger.complete(subset, draws) for draws, subset in targets.items()}
         short = [
             (ask, *pair)
             for ask, digest, pair in zip(window, digests, prepared, strict=True)

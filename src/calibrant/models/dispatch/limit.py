@@ -108,8 +108,8 @@ class AdaptiveLimit:
 
     async def pause(self) -> None:
         """Wait until the time that the endpoint asked for, if it did."""
-        while (rest := self.paused_for()) > 0:
-            await asyncio.sleep(rest)
+        while (remainder := self.paused_for()) > 0:
+            await asyncio.sleep(remainder)
 
     def release(self) -> None:
         """Give the place back: to one who waits, or to those who listen."""

@@ -194,7 +194,7 @@ class Run:
         taken at once. If it waited for a commit, calls that were answered together would be sent
         together again, and their answers would queue up.
         """
-        ahead = self._limit.allowed // 4
+        lead = self._limit.allowed // 4
         while self._noted:
             if self._is_over(self._noted[0]):
                 self._caller.drop(self._noted.popleft())
@@ -205,15 +205,15 @@ class Run:
         while self._next:
             if self._is_over(self._next[0]):
                 self._end(self._next.popleft())
-            elif self._noting + len(self._noted) < max(self._limit.free, ahead):
+            elif self._noting + len(self._noted) < max(self._limit.free, lead):
                 call = self._next.popleft()
                 self._noting += 1
                 self._commit.claim(call.claim(self._of.budget), partial(self._note, call))
             else:
                 break
         waiting = self._noted or self._next
-        if waiting and self._alarm is None and (rest := self._limit.paused_for()) > 0:
-            self._alarm = asyncio.get_running_loop().call_later(rest, self._wake)
+        if waiting and self._alarm is None and (remainder := self._limit.paused_for()) > 0:
+            self._alarm = asyncio.get_running_loop().call_later(remainder, self._wake)
 
     def _is_over(self, call: EndpointCall) -> bool:
         """Whether it would be for nothing to send this call."""
@@ -302,13 +302,13 @@ class Run:
         """Ask again for draws that the ledger notes without an answer; return whether it does."""
         if job.refilled or self._stopped or self._error is not None or self._ledger.read_only:
             return False
-        lost = self._ledger.without_answer(job.request_id, below=job.ask.draws)
-        if not lost:
+        missing = self._ledger.without_answer(job.request_id, below=job.ask.draws)
+        if not missing:
             return False
         job.refilled = True
-        self._of.watch.counts["ledger-rows-refilled"] += len(lost)
-        self._ledger.ask_again(job.request_id, lost)
-        self._spawn(self._start(job, lost))
+        self._of.watch.counts["ledger-rows-refilled"] += len(missing)
+        self._ledger.ask_again(job.request_id, missing)
+        self._spawn(self._start(job, missing))
         return True
 
 

@@ -66,28 +66,32 @@ class EndpointWatch:
     def see(self, ask: Ask, draws: Sequence[LedgeredDraw]) -> None:
         """Take note of the draws of one ask."""
         completions = [draw.completion for draw in draws]
-        for draw, done in zip(draws, completions, strict=True):
-            if done.model is not None:
-                self.models[ask.request.model][done.model] += 1
-            if done.usage_estimated is not None:
-                self.note("usage-estimated", done.usage_estimated)
-            if done.odd is not None:
-                self.note("answers-odd", done.odd)
-            if done.not_sent:
+        for draw, completion in zip(draws, completions, strict=True):
+            if completion.model is not None:
+                self.models[ask.request.model][completion.model] += 1
+            if completion.usage_estimated is not None:
+                self.note("usage-estimated", completion.usage_estimated)
+            if completion.odd is not None:
+                self.note("answers-odd", completion.odd)
+            if completion.not_sent:
                 self.counts["settings-refused"] += 1
-                self.why["settings-refused"].update(done.not_sent)
-            cut = done.finish_reason == "length"
-            seen = {"seen": 1, "answers-cut-off": cut, "unbegun": cut and not done.text.strip()}
+                self.why["settings-refused"].update(completion.not_sent)
+            cut = completion.finish_reason == "length"
+            observed = {
+                "seen": 1,
+                "answers-cut-off": cut,
+                "unbegun": cut and not completion.text.strip(),
+            }
             if ask.request.logprobs:
-                refused = done.logprobs_refused is not None
-                seen |= {"asked": 1, "refused": refused}
-                if done.logprobs_refused is not None:
-                    self.note("logprobs-refused", done.logprobs_refused)
-                elif done.logprobs is None and done.text:
+                refused = completion.logprobs_refused is not None
+                observed |= {"asked": 1, "refused": refused}
+                if completion.logprobs_refused is not None:
+                    self.note("logprobs-refused", completion.logprobs_refused)
+                elif completion.logprobs is None and completion.text:
                     self.counts["logprobs-missing"] += 1
-            self.counts.update(seen)
+            self.counts.update(observed)
             if not draw.cached:
-                self.counts.update({f"new {name}": number for name, number in seen.items()})
+                self.counts.update({f"new {name}": number for name, number in observed.items()})
         if ask.request.temperature >= WARM and len(completions) > 1:
             self._see_repeats(ask.request, completions)
 
@@ -115,26 +119,26 @@ class EndpointWatch:
 
     def findings(self) -> list[EndpointNote]:
         """Return what was found, the gravest first."""
-        named = self.why["settings-refused"]
+        names = self.why["settings-refused"]
         warm = "; a single answer is then one draw at the model's own temperature"
         fields = {
             **self.counts,
             "asked": self.counts["asked"],
             "unbegun": self.counts["unbegun"],
-            "refused": ", ".join(named),
-            "warm": warm if "temperature" in named else "",
+            "refused": ", ".join(names),
+            "warm": warm if "temperature" in names else "",
             "or_thinking": ", or thinking_tokens of the model" if self.counts["unbegun"] else "",
         }
-        counted = []
+        counts = []
         for kind, message in MESSAGES.items():
             if count := self.counts[kind]:
                 filled = {"count": count, "why": _most_often(self.why[kind])}
-                counted.append(EndpointNote(kind, message.format_map({**fields, **filled}), count))
+                counts.append(EndpointNote(kind, message.format_map({**fields, **filled}), count))
         repeats = ((self.between, "of separate calls"), (self.within, "of one call (n > 1)"))
         copies = [
-            EndpointNote("draws-not-independent", _words(seen, where), seen.repeated)
-            for seen, where in repeats
-            if seen.suspicious()
+            EndpointNote("draws-not-independent", _words(observed, where), observed.repeated)
+            for observed, where in repeats
+            if observed.suspicious()
         ]
         changed = [_changed(*item) for item in self.models.items() if len(item[1]) > 1]
         left_out = [
@@ -145,7 +149,7 @@ class EndpointWatch:
             )
             for name, times in self.why["endpoint-left-out"].items()
         ]
-        return [*copies, *changed, *counted, *left_out]
+        return [*copies, *changed, *counts, *left_out]
 
 
 MESSAGES: dict[str, str] = data_beside(__file__, "findings.toml")
@@ -200,7 +204,7 @@ def _compare(repeats: _Repeats, request: Request, completions: Sequence[Completi
         return
     first = completions[0]
     others = len(completions) - 1
-    repeated = sum(other.text == first.text for other in completions[1:])
+    repeated = sum(peer.text == first.text for peer in completions[1:])
     repeats.questions += 1
     repeats.compared += others
     repeats.repeated += repeated

@@ -62,8 +62,8 @@ class BatchClient:
         self.members, self.endpoint = [client], client.endpoint
         self._waiting: dict[str, asyncio.Future[Result]] = {}
         self._new: dict[str, tuple[str, Mapping[str, Json]]] = {}
-        kept = state.read_bytes() if state.is_file() else b"{}"
-        self._batches: dict[str, list[str]] = orjson.loads(kept)
+        selection = state.read_bytes() if state.is_file() else b"{}"
+        self._batches: dict[str, list[str]] = orjson.loads(selection)
         self._place = {id_: batch for batch, ids in self._batches.items() for id_ in ids}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -88,18 +88,18 @@ class BatchClient:
         self, request: Request, *, purpose: str, first_draw: int, n: int
     ) -> list[Completion]:
         """Return these draws of the request when their batch has ended."""
-        asked = for_draws(request, first_draw, n)
-        path, body = self._of.written(asked)
-        sent, missing = self._of.refusals(request.model).adapted(body)
+        query = for_draws(request, first_draw, n)
+        path, body = self._of.written(query)
+        payload, missing = self._of.refusals(request.model).adapted(body)
         # The draw is part of the name: equal calls for further draws are calls of their own.
-        named = orjson.dumps([purpose, first_draw, path, sent], option=orjson.OPT_SORT_KEYS)
-        id_ = hashlib.blake2b(named, digest_size=16).hexdigest()
-        status, raw = await self._result(id_, path, sent)
+        names = orjson.dumps([purpose, first_draw, path, payload], option=orjson.OPT_SORT_KEYS)
+        id_ = hashlib.blake2b(names, digest_size=16).hexdigest()
+        status, raw = await self._result(id_, path, payload)
         if status != 200:
             # It is sent anew when it is tried again.
             self._place.pop(id_, None)
             raise self._of.error(status, {}, raw)
-        return self._of.completions(Received(raw, not_sent=missing), asked)
+        return self._of.completions(Received(raw, not_sent=missing), query)
 
     async def close(self) -> None:
         """Follow no batch any more, and close the connections; batches go on at the provider."""
@@ -129,9 +129,9 @@ class BatchClient:
             self._tasks[name] = asyncio.create_task(work)
 
     async def _gather(self) -> None:
-        seen = -1
-        while seen != len(self._new) and len(self._new) < MOST_CALLS:
-            seen = len(self._new)
+        observed = -1
+        while observed != len(self._new) and len(self._new) < MOST_CALLS:
+            observed = len(self._new)
             await asyncio.sleep(GATHER_S)
         calls, self._new = self._new, {}
         try:
@@ -184,8 +184,8 @@ async def _submit_files(of: ProviderClient, path: str, bodies: Mapping[str, Json
     text = b"\n".join(map(orjson.dumps, lines))
     form.add_field("file", text, filename="calls.jsonl", content_type="application/jsonl")
     file = await of.exchanged("/files", form=form)
-    wanted = {"input_file_id": file["id"], "endpoint": f"/v1{path}", "completion_window": "24h"}
-    return str((await of.exchanged("/batches", wanted))["id"])
+    targets = {"input_file_id": file["id"], "endpoint": f"/v1{path}", "completion_window": "24h"}
+    return str((await of.exchanged("/batches", targets))["id"])
 
 
 async def _file_results(of: ProviderClient, batch: str) -> dict[str, Result] | None:
@@ -241,11 +241,11 @@ async def _content_results(of: ProviderClient, batch: str) -> dict[str, Result] 
         return None
     inlined = (about.get("response") or {}).get("inlinedResponses") or {}
     results = {}
-    for one in inlined.get("inlinedResponses") or ():
-        error = one.get("error") or {}
-        status = 200 if one.get("response") else int(error.get("code") or 503)
-        body = one.get("response") or {"error": error}
-        results[str((one.get("metadata") or {}).get("key"))] = (status, orjson.dumps(body))
+    for item in inlined.get("inlinedResponses") or ():
+        error = item.get("error") or {}
+        status = 200 if item.get("response") else int(error.get("code") or 503)
+        body = item.get("response") or {"error": error}
+        results[str((item.get("metadata") or {}).get("key"))] = (status, orjson.dumps(body))
     return results
 
 

@@ -124,11 +124,11 @@ class EmbeddedClient:
         answer = self._prefixes.ask(body)
         latency = time.perf_counter() - started
         answer["model"] = self.resolve(request.model)
-        sent = structs.replace(request, logprobs=True)
-        completions = read_answer(typed_answer(answer), sent, latency, one_choice_counted=True)
+        payload = structs.replace(request, logprobs=True)
+        completions = read_answer(typed_answer(answer), payload, latency, one_choice_counted=True)
         if request.logprobs:
             return completions
-        return [structs.replace(one, logprobs=None, logprobs_refused=None) for one in completions]
+        return [structs.replace(item, logprobs=None, logprobs_refused=None) for item in completions]
 
     def _load(self) -> Any:
         params = self._runtime.CommonParams()

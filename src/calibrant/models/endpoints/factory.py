@@ -73,8 +73,8 @@ def open_client(spec: Mapping[str, Any]) -> Client:
         options["capabilities"] = {**options.get("capabilities", {}), "thinking_tokens": room}
     # A key must not be sent to a server that merely speaks the same language.
     own_server = options.get("base_url") in (None, preset.base_url)
-    named = options.pop("api_key_env", preset.key_env if own_server else None)
-    key = key_from_environment(named or None)
+    names = options.pop("api_key_env", preset.key_env if own_server else None)
+    key = key_from_environment(names or None)
     batches = options.pop("batch", None)
     client = ProviderClient(preset=str(kind), model=spec.get("model", ""), key=key, **options)
     return client if batches is None else BatchClient(client, Path(batches))
@@ -87,8 +87,10 @@ def _open_pool(spec: Mapping[str, Any]) -> Client:
     urls = list(spec["base_url"])
     if not urls or not all(isinstance(url, str) for url in urls):
         raise InputError(f"base_url is an address or a list of addresses, got {urls!r}")
-    rest = {name: value for name, value in spec.items() if name not in ("base_url", "endpoint")}
-    members = [open_client({**rest, "base_url": url}) for url in urls]
+    remainder = {
+        name: value for name, value in spec.items() if name not in ("base_url", "endpoint")
+    }
+    members = [open_client({**remainder, "base_url": url}) for url in urls]
     return PoolClient(cast("list[PreparingClient]", members), name=spec.get("endpoint"))
 
 

@@ -169,8 +169,8 @@ class HttpClient:
         limits, left = self.refusals(model), self.most_refused
         while True:
             self._check_essential(limits, model)
-            sent, missing = limits.adapted(body)
-            form = (model, path, *refused.form_of(sent))
+            payload, missing = limits.adapted(body)
+            form = (model, path, *refused.form_of(payload))
             first, mine = self._finding_out.get(form), None
             if first is None:
                 mine = self._finding_out[form] = asyncio.Event()
@@ -178,11 +178,11 @@ class HttpClient:
                 await first.wait()
                 continue  # what it found may change this call
             try:
-                return (await self._send(path, sent))._replace(not_sent=missing)
+                return (await self._send(path, payload))._replace(not_sent=missing)
             except refused.RefusedCallError as error:
-                said, field = refused.words_of(error.raw)
+                reply, field = refused.words_of(error.raw)
                 left -= 1
-                if not left or not limits.learn(self._short(said), sent, field):
+                if not left or not limits.learn(self._short(reply), payload, field):
                     raise
                 self.news.add(model)
                 self._fewer_draws(limits)
@@ -286,8 +286,8 @@ class HttpClient:
             answer = any_json(raw)
         except ValueError:
             kind = self._short(received.headers.get("Content-Type", "no content type"))
-            said = f"{kind}, {len(raw)} bytes: {quote(raw) or 'nothing'}"
-            raise errors.TransientClientError(f"the answer is not JSON but {said}") from None
+            reply = f"{kind}, {len(raw)} bytes: {quote(raw) or 'nothing'}"
+            raise errors.TransientClientError(f"the answer is not JSON but {reply}") from None
         if not isinstance(answer, dict):
             raise errors.TransientClientError(f"the answer is no JSON object: {quote(raw)}")
         self._check_no_key(received.text)

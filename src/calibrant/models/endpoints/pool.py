@@ -131,8 +131,8 @@ class PoolClient:
             member.failures = max(member.failures, FAILURES)
             member.out_since, member.out_until = now, now + member.out_for
             member.out_for = min(LONGEST_S, 2 * member.out_for)
-        left = sum(not other.is_out(now) for other in self._members if other is not member)
-        if not left:
+        remaining = sum(not peer.is_out(now) for peer in self._members if peer is not member)
+        if not remaining:
             return error
         elsewhere = protocol.ElsewhereError(f"{name}: {error}", rate_limited=limited)
         # Calls that were under way fail one by one; the user hears of it once.
@@ -140,6 +140,6 @@ class PoolClient:
             elsewhere.left_out = name
             elsewhere.notice = (
                 f"{name} is left out for {member.out_until - now:.0f} s ({error}); "
-                f"{left} of {len(self._members)} endpoints go on"
+                f"{remaining} of {len(self._members)} endpoints go on"
             )
         return elsewhere

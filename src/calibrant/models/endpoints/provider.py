@@ -91,9 +91,9 @@ class ProviderClient(HttpClient):
 
     def completions(self, received: Received, request: Request) -> list[Completion]:
         """Return what an answer holds."""
-        counted, missing = self.preset.one_choice_counted, [*received.not_sent]
+        counts, missing = self.preset.one_choice_counted, [*received.not_sent]
         answer = self._parse(received)
-        choices = chat.read_answer(answer, request, received.latency_s, one_choice_counted=counted)
+        choices = chat.read_answer(answer, request, received.latency_s, one_choice_counted=counts)
         if request.body is None:
             # Settings for which an interface has no field; texts are cut here.
             _, body = self.written(request)
@@ -103,11 +103,11 @@ class ProviderClient(HttpClient):
             if warm and "temperature" not in missing:
                 missing.append("temperature")
         if missing:
-            choices = [replace(one, not_sent=tuple(missing)) for one in choices]
+            choices = [replace(item, not_sent=tuple(missing)) for item in choices]
         # An answer of an odd form is kept as far as it was read; it is not handed on whole.
         if request.body is None or choices[0].odd is not None:
             return choices
-        return [replace(one, response=self._json(received)) for one in choices]
+        return [replace(item, response=self._json(received)) for item in choices]
 
     def _parse(self, received: Received) -> chat.ChatAnswer:
         """Return the answer, or say in which way it is none."""

@@ -87,7 +87,7 @@ class Refusals(Struct):
             fields, missing = self.adapted(inner)
             return {**body, "generationConfig": fields}, missing
         gone = {field for name in self.left_out for field in FIELDS[name]}
-        kept = {
+        selection = {
             self.renamed.get(name, name): min(value, self.at_most[name])
             if isinstance(value, int | float) and name in self.at_most
             else value
@@ -98,7 +98,7 @@ class Refusals(Struct):
         present = {
             NAMES[name] for name in body if name in gone and (name, body[name]) != OWN_TEMPERATURE
         }
-        return kept, tuple(name for name in self.left_out if name in present)
+        return selection, tuple(name for name in self.left_out if name in present)
 
     def learn(self, said: str, body: Mapping[str, Json], named: str | None = None) -> bool:
         """Take note of a refusal; return whether the call can be sent in another way.
@@ -144,7 +144,7 @@ class Refusals(Struct):
             if old not in fields or old in self.renamed:
                 continue
             limit = _AT_MOST.search(said)
-            if limit and isinstance(wanted := fields[old], int) and wanted > int(limit[1]) > 0:
+            if limit and isinstance(targets := fields[old], int) and targets > int(limit[1]) > 0:
                 return False  # a longer answer was wanted than there can be: the user decides
             if not _REFUSED.search(said) or new in self.renamed:
                 return False
@@ -181,22 +181,22 @@ def words_of(raw: bytes) -> tuple[str, str | None]:
     error = body.get("error", body) if isinstance(body, Mapping) else body
     if not isinstance(error, Mapping):
         return text, None
-    param, said = error.get("param"), error.get("message")
+    param, reply = error.get("param"), error.get("message")
     return (
-        said if isinstance(said, str) else text,
+        reply if isinstance(reply, str) else text,
         param.rpartition(".")[2] if isinstance(param, str) else None,
     )
 
 
 def cut_at_stop(request: Request, completions: list[Completion]) -> list[Completion]:
     """Return the texts up to the first stop text, where the endpoint would not stop there."""
-    if not request.stop or not any("stop" in one.not_sent for one in completions):
+    if not request.stop or not any("stop" in item.not_sent for item in completions):
         return completions
     cut = []
-    for one in completions:
-        ends = [place for stop in request.stop if (place := one.text.find(stop)) >= 0]
-        kept = replace(one, text=one.text[: min(ends)], logprobs=None) if ends else one
-        cut.append(kept)
+    for item in completions:
+        ends = [place for stop in request.stop if (place := item.text.find(stop)) >= 0]
+        selection = replace(item, text=item.text[: min(ends)], logprobs=None) if ends else item
+        cut.append(selection)
     return cut
 
 

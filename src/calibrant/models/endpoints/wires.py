@@ -62,14 +62,14 @@ def _parts(
     message: Message, text: Callable[[str], Json], image: Callable[[str, str, str], Json]
 ) -> list[Json]:
     """Return a message part by part; of an image its address, or kind and data if it is here."""
-    shown = []
+    visible = []
     for part in message.parts:
         url = image_address(part)
         head, _, data = url.partition(",")
         kind = head.removeprefix("data:").partition(";")[0]
         here = (url, kind, data if "base64" in head else "")
-        shown.append(text(part["text"]) if "text" in part else image(*here))
-    return shown
+        visible.append(text(part["text"]) if "text" in part else image(*here))
+    return visible
 
 
 def _samplers(request: Request) -> dict[str, float]:
@@ -157,8 +157,8 @@ def read_response(answer: Mapping[str, object]) -> ChatAnswer:
         tokens or None,
         refusal="".join(str(part.get("refusal", "")) for part in parts) or None,
     )
-    counted = ("input_tokens", "output_tokens", "output_tokens_details")
-    return _answer(answer, [choice], TokenCounts(*map(_inside(answer, "usage").get, counted)))
+    counts = ("input_tokens", "output_tokens", "output_tokens_details")
+    return _answer(answer, [choice], TokenCounts(*map(_inside(answer, "usage").get, counts)))
 
 
 def _inside(answer: Mapping[str, object], name: str) -> Mapping[str, Any]:
@@ -241,17 +241,17 @@ def _write_messages(request: Request, _: Preset) -> dict[str, Json]:
 def _read_message(answer: Mapping[str, object]) -> ChatAnswer:
     blocks = answer.get("content")
     listed = blocks if isinstance(blocks, list) else []
-    said = [block for block in listed if isinstance(block, Mapping | str)]
-    if blocks is None or (listed and not said):
+    reply = [block for block in listed if isinstance(block, Mapping | str)]
+    if blocks is None or (listed and not reply):
         raise TransientClientError("the answer has not the form of a message: it has no content")
     # Neither thoughts nor calls of tools are part of the answer.
-    spoken = [b for b in said if isinstance(b, str) or b.get("type", "text") == "text"]
+    spoken = [b for b in reply if isinstance(b, str) or b.get("type", "text") == "text"]
     used = _inside(answer, "usage")
     prompt = used.get("input_tokens")
-    if (counted := token_count(prompt)) is not None:
+    if (counts := token_count(prompt)) is not None:
         cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
-        prompt = counted + sum(token_count(used.get(name)) or 0 for name in cached)
-    thought = _joined(block.get("thinking") for block in _mappings(said))
+        prompt = counts + sum(token_count(used.get(name)) or 0 for name in cached)
+    thought = _joined(block.get("thinking") for block in _mappings(reply))
     choice = _choice(text_of(spoken if listed else blocks), thought, answer.get("stop_reason"))
     odd = None if isinstance(blocks, list) else "content is no list of blocks"
     return _answer(answer, [choice], TokenCounts(prompt, used.get("output_tokens")), odd)
@@ -337,13 +337,13 @@ def _candidate(candidate: Mapping[str, object]) -> _Read:
 
 
 def _tokens(result: Mapping[str, Any]) -> list[Any] | None:
-    chosen = result.get("chosenCandidates")
-    if not chosen:
+    choice = result.get("chosenCandidates")
+    if not choice:
         return None
-    tops = [top.get("candidates") for top in result.get("topCandidates") or [{}] * len(chosen)]
-    shown = [[_entry(one) for one in top or ()] for top in tops]
-    pairs = zip(chosen, shown, strict=True)
-    return [{**_entry(entry), "top_logprobs": others} for entry, others in pairs]
+    tops = [top.get("candidates") for top in result.get("topCandidates") or [{}] * len(choice)]
+    visible = [[_entry(item) for item in top or ()] for top in tops]
+    pairs = zip(choice, visible, strict=True)
+    return [{**_entry(entry), "top_logprobs": peers} for entry, peers in pairs]
 
 
 def _entry(entry: Mapping[str, Any]) -> dict[str, object]:

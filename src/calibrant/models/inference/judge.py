@@ -98,31 +98,31 @@ class EmbeddedJudge:
     def scores(self, asked: Sequence[tuple[str, tuple[str, ...], str]]) -> Floats:
         """Return log-odds that answers mean their references: of (question, references, answer)."""
         prompts = [Asked(*each).prompt for each in asked]
-        known = self._remembered(dict.fromkeys(prompts))
-        missing = [text for text in dict.fromkeys(prompts) if text not in known]
+        known_values = self._remembered(dict.fromkeys(prompts))
+        missing = [text for text in dict.fromkeys(prompts) if text not in known_values]
         if missing:
-            found = dict(zip(missing, self._read(missing), strict=True))
-            self._remember(found)
-            known |= found
-        return np.array([known[text] for text in prompts], dtype=np.float64)
+            result = dict(zip(missing, self._read(missing), strict=True))
+            self._remember(result)
+            known_values |= result
+        return np.array([known_values[text] for text in prompts], dtype=np.float64)
 
     def _read(self, prompts: Sequence[str]) -> list[float]:
         from threadpoolctl import threadpool_limits  # loaded late: rules need nothing of it
 
         reader = _Reader.of(weights_path(MODEL))
         steps, order = reader.steps(prompts)
-        found = np.empty(len(prompts))
-        done = 0
+        result = np.empty(len(prompts))
+        finished = 0
         with (
             threadpool_limits(1, user_api="blas"),
             ThreadPoolExecutor(self.workers or _cores()) as pool,
         ):
             for places, values in zip(order, pool.map(reader.score, steps), strict=True):
-                found[places] = values
-                done += len(places)
+                result[places] = values
+                finished += len(places)
                 if self.tell is not None:
-                    self.tell(done, len(prompts))
-        return [float(value) for value in found]
+                    self.tell(finished, len(prompts))
+        return [float(value) for value in result]
 
     def _remembered(self, prompts: dict[str, None]) -> dict[str, float]:
         if self.kept is None or not self.kept.is_file():
@@ -196,10 +196,10 @@ class _Reader:
     def steps(self, prompts: Sequence[str]) -> tuple[list[list[Group]], list[list[int]]]:
         """Return the texts in steps of like length, and the places that each step is about."""
         texts = [_cut(self._tokens(prompt)) for prompt in prompts]
-        together: dict[str, list[int]] = {}
+        joint: dict[str, list[int]] = {}
         for place, prompt in enumerate(prompts):
-            together.setdefault(prompt.rpartition("\nGiven: ")[0], []).append(place)
-        groups = [(_shared([texts[p] for p in places]), places) for places in together.values()]
+            joint.setdefault(prompt.rpartition("\nGiven: ")[0], []).append(place)
+        groups = [(_shared([texts[p] for p in places]), places) for places in joint.values()]
         # Texts of like length waste little padding; the longest first, so that the end is even.
         groups.sort(key=lambda group: -max(len(texts[place]) for place in group[1]))
         steps: list[list[Group]] = []
@@ -233,16 +233,16 @@ def _filled(
 ) -> Iterator[list[tuple[int, list[int]]]]:
     """Yield steps of about as many tokens; a large group is shared out over several."""
     step: list[tuple[int, list[int]]] = []
-    held = 0
+    holding = 0
     for shared, places in groups:
         part: list[int] = []
-        held += shared
+        holding += shared
         for place in places:
             part.append(place)
-            held += len(texts[place]) - shared
-            if held >= _STEP:
+            holding += len(texts[place]) - shared
+            if holding >= _STEP:
                 yield [*step, (shared, part)]
-                step, part, held = [], [], shared
+                step, part, holding = [], [], shared
         if part:
             step.append((shared, part))
     if step:

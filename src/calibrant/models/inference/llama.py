@@ -96,8 +96,8 @@ class Llama:
         The beginning is computed once. Endings are not empty; texts do not see each other.
         """
         tokens, positions, runs, last = _arranged(groups)
-        distinct, which = np.unique(tokens, return_inverse=True)
-        x = self._file.rows("token_embd.weight", distinct)[which]
+        distinct, inverse = np.unique(tokens, return_inverse=True)
+        x = self._file.rows("token_embd.weight", distinct)[inverse]
         angles = np.outer(positions, self._turns).astype(np.float32)[:, None, :]
         turn = np.cos(angles), np.sin(angles)
         for layer in self._layers:
@@ -117,8 +117,8 @@ class Llama:
         v = mixed[:, self.heads + self.shared :]
         out = np.empty((len(x), self.heads, self._size), np.float32)
         for run in runs:
-            found = self._look(q[run.queries], k[run.keys], v[run.keys], run.hidden)
-            out[run.queries[run.real]] = found[run.real]
+            result = self._look(q[run.queries], k[run.keys], v[run.keys], run.hidden)
+            out[run.queries[run.real]] = result[run.real]
         return np.asarray(out.reshape(len(x), -1) @ layer.attended, np.float32)
 
     def _look(self, q: Array, k: Array, v: Array, hidden: npt.NDArray[np.bool_]) -> Array:
@@ -134,9 +134,11 @@ class Llama:
         scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
-        seen = scores.reshape(texts, self.shared, each * length, -1) @ v.transpose(0, 2, 1, 3)
-        seen = seen.reshape(texts, self.shared, each, length, self._size).transpose(0, 3, 1, 2, 4)
-        return np.asarray(seen.reshape(texts, length, self.heads, self._size), np.float32)
+        observed = scores.reshape(texts, self.shared, each * length, -1) @ v.transpose(0, 2, 1, 3)
+        observed = observed.reshape(texts, self.shared, each, length, self._size).transpose(
+            0, 3, 1, 2, 4
+        )
+        return np.asarray(observed.reshape(texts, length, self.heads, self._size), np.float32)
 
     def _normed(self, x: Array, weight: Array) -> Array:
         length = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self._least)

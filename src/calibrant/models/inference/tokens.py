@@ -16,9 +16,9 @@ _PIECE = re.compile(
 def _letters() -> dict[int, str]:
     """Return the printable stand-in of each byte."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    rest = [byte for byte in range(256) if byte not in set(printable)]
+    remainder = [byte for byte in range(256) if byte not in set(printable)]
     return {byte: chr(byte) for byte in printable} | {
-        byte: chr(256 + place) for place, byte in enumerate(rest)
+        byte: chr(256 + place) for place, byte in enumerate(remainder)
     }
 
 
@@ -46,11 +46,11 @@ class Tokenizer:
 
     def __call__(self, text: str) -> list[int]:
         """Return the numbers of a text's tokens."""
-        found: list[int] = []
+        matches: list[int] = []
         for part in _DIGIT.split(text):
             for piece in [part] if _DIGIT.fullmatch(part) else _PIECE.findall(part):
-                found.extend(self._known(piece))
-        return found
+                matches.extend(self._known(piece))
+        return matches
 
     def _word(self, word: str) -> tuple[int, ...]:
         parts = [_letters()[byte] for byte in word.encode("utf-8", "replace")]

@@ -46,7 +46,11 @@ class LedgerLookup:
         self._backed_up_at = time.monotonic()
 
     def _connect(self) -> sqlite3.Connection:
-        if self.path.is_file() and not self.path.stat().st_size and backup_path(self.path).is_file():
+        if (
+            self.path.is_file()
+            and not self.path.stat().st_size
+            and backup_path(self.path).is_file()
+        ):
             # Filled anew without a word, everything would be paid for again.
             raise damaged_ledger("the ledger is empty, and its backup is not", self.path)
         db = schema.connect(self.path, "ro" if self.read_only else "rwc")
@@ -255,14 +259,14 @@ class LedgerLookup:
             self._others = live - {self._session}
             end_sessions(self._db, silent - {self._session})
         ids = [claim.request_id for claim in claims]
-        taken = self.held_by_id(ids, self._db)
-        for request_id, asked in (self.claimed_by_id(ids) if self._others else {}).items():
-            taken.setdefault(request_id, set()).update(asked)
+        selection = self.held_by_id(ids, self._db)
+        for request_id, request in (self.claimed_by_id(ids) if self._others else {}).items():
+            selection.setdefault(request_id, set()).update(request)
         answers: list[int | schema.Refusal | None] = []
         started: list[tuple[float, ...]] = []
         for claim in claims:
             draws = range(claim.first_draw, claim.first_draw + claim.n)
-            if not taken.get(claim.request_id, _NOTHING).isdisjoint(draws):
+            if not selection.get(claim.request_id, _NOTHING).isdisjoint(draws):
                 answers.append(None)
                 continue
             answer = self._refusal(claim) or self._next_ids(1)[0]
@@ -278,8 +282,8 @@ class LedgerLookup:
             return None
         if self._spent is None:
             self._spent = schema.other_accounts(self._db, self.session, self._others or ())
-        others, may_free = self._spent
-        return self._accounts.refusal(claim, others, others_may_free=may_free)
+        peers, may_free = self._spent
+        return self._accounts.refusal(claim, peers, others_may_free=may_free)
 
     def _next_ids(self, count: int) -> range:
         # Ids are given here, not by SQLite, so that rows can be batched; the session in the

@@ -76,8 +76,8 @@ def ledger_error(error: sqlite3.Error, path: Path) -> Exception:
             hint="free some space and run it again; it goes on where it stopped",
         )
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        other = code == sqlite3.SQLITE_NOTADB
-        return damaged_ledger(f"not a ledger: {error}" if other else "the ledger is damaged", path)
+        peer = code == sqlite3.SQLITE_NOTADB
+        return damaged_ledger(f"not a ledger: {error}" if peer else "the ledger is damaged", path)
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
         return InputError(
             f"the ledger cannot be written: {error}",
@@ -212,9 +212,9 @@ def _damaged_copy(path: Path) -> Path:
         number += 1
     shutil.copy2(path, copy)
     for ending in ("-wal", "-shm"):
-        beside = path.with_name(path.name + ending)
-        if beside.is_file():
-            shutil.copy2(beside, copy.with_name(copy.name + ending))
+        neighbour = path.with_name(path.name + ending)
+        if neighbour.is_file():
+            shutil.copy2(neighbour, copy.with_name(copy.name + ending))
     return copy
 
 
@@ -287,10 +287,10 @@ def _count(db: sqlite3.Connection, noted: Mapping[int, tuple[int, int]]) -> tupl
     """Return how many draws are saved, and how many there were beside, as far as rows show them."""
     ids = {id_: (request, draw) for id_, request, draw in db.execute(_INDEXED)}
     saved = set(ids.values())
-    lost = {place for id_, place in noted.items() if id_ not in ids} - saved
+    missing = {place for id_, place in noted.items() if id_ not in ids} - saved
     # An endpoint may give fewer than it was asked for: only calls without a trace count.
     for request, first, n in db.execute(_DONE):
-        asked = {(request, first + step) for step in range(n)}
-        if saved.isdisjoint(asked) and lost.isdisjoint(asked):
-            lost |= asked
-    return len(saved), len(lost)
+        query = {(request, first + step) for step in range(n)}
+        if saved.isdisjoint(query) and missing.isdisjoint(query):
+            missing |= query
+    return len(saved), len(missing)

@@ -151,11 +151,11 @@ class Accounts:
         if caps.calls is not None and total.calls >= caps.calls:
             return Refusal(f"the cap of {caps.calls:,} calls is reached", may_wait=False)
         may_wait = bool(self._under_way) or others_may_free
-        taken, spent = total.tokens + total.reserved_tokens, total.money + total.reserved_money
-        if caps.tokens is not None and taken + tokens > caps.tokens:
-            parts = (f"{caps.tokens:,} tokens", f"{taken:,} used", "take", f"{tokens:,}")
-        elif caps.money is not None and spent + money > caps.money:
-            parts = (f"{caps.money:g}", f"{spent:.4g} spent", "cost", f"{money:.4g}")
+        selection, cost = total.tokens + total.reserved_tokens, total.money + total.reserved_money
+        if caps.tokens is not None and selection + tokens > caps.tokens:
+            parts = (f"{caps.tokens:,} tokens", f"{selection:,} used", "take", f"{tokens:,}")
+        elif caps.money is not None and cost + money > caps.money:
+            parts = (f"{caps.money:g}", f"{cost:.4g} spent", "cost", f"{money:.4g}")
         else:
             return None
         text = "the cap of {} could be exceeded: {} or reserved, the next call can {} {}"

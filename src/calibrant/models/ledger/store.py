@@ -180,14 +180,14 @@ class Ledger(LedgerLookup):
     def _refill(self, rows: Sequence[schema.DrawRow]) -> None:
         """Write the answers of draws that are noted without one."""
         for row in rows:
-            lost = self._lost.get(row.request_id, set())
-            if row.draw in lost:
+            missing = self._lost.get(row.request_id, set())
+            if row.draw in missing:
                 self._db.execute(
                     "INSERT OR IGNORE INTO payloads SELECT id, ? FROM draws "
                     "WHERE request_id = ? AND draw = ?",
                     (row.payload, row.request_id, row.draw),
                 )
-                lost.discard(row.draw)
+                missing.discard(row.draw)
 
     def _add(self, groups: Sequence[Sequence[schema.DrawRow]]) -> list[int]:
         now = time.time()

@@ -119,7 +119,7 @@ def loose_answer(raw: bytes, form: str) -> ChatAnswer | None:
 
 def _loosely(body: Any, form: str, raw: bytes = b"") -> ChatAnswer | None:
     listed = body.get("choices") if isinstance(body, Mapping) else None
-    read = [_loose_choice(one) for one in listed] if isinstance(listed, list) else []
+    read = [_loose_choice(item) for item in listed] if isinstance(listed, list) else []
     choices = [choice for choice in read if choice is not None]
     if not choices or len(choices) < len(read):
         return None
@@ -196,8 +196,8 @@ def read_answer(
         return completions
     total = odd_forms.token_count(usage.completion_tokens) or 0
     return [
-        _refuse_gaps(one, shown, request, total)
-        for one, shown in zip(completions, logprobs, strict=True)
+        _refuse_gaps(one, display, request, total)
+        for one, display in zip(completions, logprobs, strict=True)
     ]
 
 
@@ -276,19 +276,23 @@ def _refuse_gaps(
 
 def _read_logprobs(choice: ChatChoice) -> TokenLogprobs | None:
     """Return the token log-probs; None where a choice lacks them, which can happen."""
-    given = choice.logprobs
-    if given is None:
+    given_values = choice.logprobs
+    if given_values is None:
         return None
-    content = given.content
+    content = given_values.content
     if content is not None:
         tokens = [entry.token for entry in content]
         values = [entry.logprob for entry in content]
         tops = Alternatives.joined([entry.top_logprobs for entry in content])
-    elif given.tokens is not None and given.token_logprobs is not None:
-        tokens, values, shown = given.tokens, given.token_logprobs, given.top_logprobs
-        if not len(tokens) == len(values) == len(shown or tokens):
+    elif given_values.tokens is not None and given_values.token_logprobs is not None:
+        tokens, values, display = (
+            given_values.tokens,
+            given_values.token_logprobs,
+            given_values.top_logprobs,
+        )
+        if not len(tokens) == len(values) == len(display or tokens):
             return None  # columns of different lengths: nobody knows which is whose
-        pairs = [list((top or {}).items()) for top in shown or ()]
+        pairs = [list((top or {}).items()) for top in display or ()]
         tops = Alternatives.joined([[Alternative(*pair) for pair in top] for top in pairs])
     else:
         return None

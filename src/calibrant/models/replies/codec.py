@@ -24,8 +24,8 @@ def canonical_request(request: Request) -> bytes:
     True
     """
     if request.body is not None:
-        passed = {"model": request.model, "body": request.body}
-        return orjson.dumps(passed, option=orjson.OPT_SORT_KEYS)
+        passing = {"model": request.model, "body": request.body}
+        return orjson.dumps(passing, option=orjson.OPT_SORT_KEYS)
     body: dict[str, Json] = {
         "model": request.model,
         "messages": [[message.role, _content(message)] for message in request.messages],
@@ -47,12 +47,12 @@ def _content(message: Message) -> Any:
     """Return a turn as the ledger knows it: an image that was sent along by its SHA-256 alone."""
     if isinstance(message.content, str):
         return message.content
-    kept = []
+    selection = []
     for part in message.content:
         url = image_address(part)
         digest = hashlib.sha256(url.encode()).hexdigest()
-        kept.append({"type": "image", "sha256": digest} if url.startswith("data:") else part)
-    return kept
+        selection.append({"type": "image", "sha256": digest} if url.startswith("data:") else part)
+    return selection
 
 
 def encode_completion(completion: Completion) -> bytes:
@@ -118,5 +118,5 @@ def decode_completion(payload: bytes) -> Completion:
         if body.tops is not None:
             tops = Alternatives(body.tops.counts, body.tops.tokens, body.tops.logprobs)
         logprobs = TokenLogprobs(body.tokens, body.values or [], tops)
-    same = {field.name: getattr(body, field.name) for field in _FIELDS}
-    return Completion(logprobs=logprobs, **same)
+    equal = {field.name: getattr(body, field.name) for field in _FIELDS}
+    return Completion(logprobs=logprobs, **equal)

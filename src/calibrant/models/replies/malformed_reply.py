@@ -49,18 +49,18 @@ def _number(digits: str) -> int | float:
 
 def _without_depth(raw: bytes) -> bytes:
     """Return the JSON with null in place of what is nested too deeply."""
-    kept, depth, start, most = [], 0, 0, limit("json_levels")
+    selection, depth, start, most = [], 0, 0, limit("json_levels")
     for piece in _PIECES.finditer(raw):
         sign = piece.group()
         if sign in b"[{":
             depth += 1
             if depth == most + 1:
-                kept.append(raw[start : piece.start()] + b"null")
+                selection.append(raw[start : piece.start()] + b"null")
         elif sign in b"]}":
             depth -= 1
             if depth == most:
                 start = piece.end()
-    return b"".join(kept) + raw[start:] if kept else raw
+    return b"".join(selection) + raw[start:] if selection else raw
 
 
 def text_of(content: Any) -> str | None:
@@ -163,11 +163,11 @@ def split_thinking(text: str) -> tuple[str | None, str]:
     """
     if BEGIN not in text and END not in text:
         return None, text
-    opened = text.lstrip().startswith(BEGIN)
-    if not opened and not (END in text and BEGIN not in text.partition(END)[0]):
+    source = text.lstrip().startswith(BEGIN)
+    if not source and not (END in text and BEGIN not in text.partition(END)[0]):
         return None, text
-    thought, _, rest = text.partition(END)
-    return thought.replace(BEGIN, "", 1).strip(), rest.lstrip()
+    thought, _, tail = text.partition(END)
+    return thought.replace(BEGIN, "", 1).strip(), tail.lstrip()
 
 
 def tokens_of_answer(logprobs: TokenLogprobs) -> TokenLogprobs | None:
@@ -190,5 +190,5 @@ def kept_thinking(*given: Any) -> str | None:
     >>> kept_thinking(None, "", "Peru: Lima.")
     'Peru: Lima.'
     """
-    thinking = next((one for one in given if isinstance(one, str) and one), None)
+    thinking = next((item for item in given if isinstance(item, str) and item), None)
     return None if thinking is None else bounded_text(thinking, MOST_THINKING)

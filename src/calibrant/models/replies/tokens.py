@@ -49,11 +49,11 @@ class Alternatives:
     @classmethod
     def joined(cls, shown: Sequence[Sequence[Shown] | None]) -> Alternatives | None:
         """Return what a parser made of each token, end to end; None where nothing is shown."""
-        counts = [len(some) if some else 0 for some in shown]
+        counts = [len(subset) if subset else 0 for subset in shown]
         if not any(counts):
             return None
         flat = list(chain.from_iterable(filter(None, shown)))
-        return cls(counts, [one.token for one in flat], [one.logprob for one in flat])
+        return cls(counts, [item.token for item in flat], [item.logprob for item in flat])
 
     def of(self, index: int) -> tuple[tuple[str, float], ...]:
         """Return the alternatives of one token."""
@@ -103,7 +103,7 @@ class TokenLogprobs(Sequence[TokenLogprob]):
         """Return the entries as columns."""
         if isinstance(entries, TokenLogprobs):
             return entries
-        flat = [one for entry in entries for one in entry.top]
+        flat = [item for entry in entries for item in entry.top]
         counts = [len(entry.top) for entry in entries]
         tops = Alternatives(counts, [token for token, _ in flat], [value for _, value in flat])
         tokens, values = [e.token for e in entries], [e.logprob for e in entries]

@@ -154,8 +154,8 @@ class ScoringConfig:
     @property
     def given(self) -> dict[str, Any]:
         """What was chosen, as options of a method."""
-        chosen = {**asdict(self), "ensemble": self.ensemble and str(self.ensemble)}
-        return {name: value for name, value in chosen.items() if value is not None}
+        choice = {**asdict(self), "ensemble": self.ensemble and str(self.ensemble)}
+        return {name: value for name, value in choice.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,8 @@ class StudyConfig:
 
 def with_scoring(config: StudyConfig, given: Mapping[str, Any]) -> StudyConfig:
     """Return the study with these choices of scoring in place of its own; None keeps its own."""
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return replace(config, scoring=replace(config.scoring, **chosen))
+    choice = {name: value for name, value in given.items() if value is not None}
+    return replace(config, scoring=replace(config.scoring, **choice))
 
 
 def load_config(study: Study) -> StudyConfig:
@@ -237,7 +237,7 @@ def _models(root: Settings) -> tuple[ModelConfig, ...]:
     models: list[ModelConfig] = []
     for table in root.tables("models"):
         model = _model(table)
-        if any(model.name == other.name for other in models):
+        if any(model.name == peer.name for peer in models):
             table.refuse("name", f"every model has a name of its own, got {model.name!r} twice")
         if model.temperature == 0.0:
             table.refuse("temperature", "the draws of a study are above temperature 0, got 0.0")
@@ -286,8 +286,8 @@ def _sampling(table: Settings) -> SamplingConfig:
 
 
 def _prompts(table: Settings) -> PromptsConfig:
-    chosen = {name: table.text(name) for name in PROMPT_NAMES if table.has(name)}
-    return table.fill(PromptsConfig, chosen=chosen)
+    choice = {name: table.text(name) for name in PROMPT_NAMES if table.has(name)}
+    return table.fill(PromptsConfig, chosen=choice)
 
 
 def _semantics(table: Settings) -> SemanticsConfig:
@@ -296,9 +296,9 @@ def _semantics(table: Settings) -> SemanticsConfig:
         judge = _model(table.table("judge"), default_name="judge")
     config = table.fill(SemanticsConfig, judge=judge)
     for key in ("clustering", "grading"):
-        way = getattr(config, key)
-        if way == "judge" and config.judge is None:
+        mode = getattr(config, key)
+        if mode == "judge" and config.judge is None:
             table.refuse(key, "is judge, but there is no judge", hint="add [semantics.judge]")
-        if way == "embeddings" and not config.embeddings:
+        if mode == "embeddings" and not config.embeddings:
             table.refuse(key, "is embeddings, but they are off", hint="set embeddings = true")
     return config

@@ -54,9 +54,9 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
     """
     able = client.capabilities
     members = getattr(client, "members", [client])
-    http = [one for one in members if isinstance(one, HttpClient)]
-    for one in http:
-        one.most_refused = MOST_CALLS
+    http = [item for item in members if isinstance(item, HttpClient)]
+    for item in http:
+        item.most_refused = MOST_CALLS
     request = Request(
         model,
         (Message("user", QUESTION),),
@@ -73,7 +73,7 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
         completions = await client.ask(request)
     except ClientError as error:
         problem = str(error)
-    refusals = [one.refused[model] for one in http if model in one.refused]
+    refusals = [item.refused[model] for item in http if model in item.refused]
     first = completions[0] if completions else None
     return {
         "endpoint": client.endpoint,
@@ -82,8 +82,8 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
         "answered_by": None if first is None else first.model,
         "seconds": None if first is None else first.latency_s,
         "takes": [] if first is None else _taken(request, first),
-        "refuses": {name: said for one in refusals for name, said in one.left_out.items()},
-        "limits": {k: v for one in refusals for k, v in {**one.at_most, **one.renamed}.items()},
+        "refuses": {name: reply for item in refusals for name, reply in item.left_out.items()},
+        "limits": {k: v for item in refusals for k, v in {**item.at_most, **item.renamed}.items()},
         "draws_per_call": len(completions),
         "logprobs": bool(first is not None and first.logprobs),
         "logprobs_refused": None if first is None else first.logprobs_refused,
@@ -94,11 +94,13 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
 
 
 def _taken(request: Request, done: Completion) -> list[str]:
-    asked = {
+    query = {
         "temperature": True,
         "stop": True,
         "seed": request.seed is not None,
         "logprobs": request.logprobs,
         "n": request.n > 1,
     }
-    return [name for name, wanted in asked.items() if wanted and name not in done.not_sent]
+    return [
+        name for name, target_names in query.items() if target_names and name not in done.not_sent
+    ]

@@ -124,10 +124,10 @@ def judge_row(
     `seen` is how many answers and verdicts the study has already: its own rate is used then, and
     the verdicts are not asked for again.
     """
-    chosen = inquiry.config.semantics
-    places, grades = (way in JUDGING for way in (chosen.clustering, chosen.grading))
+    choice = inquiry.config.semantics
+    places, grades = (mode in JUDGING for mode in (choice.clustering, choice.grading))
     per_answer = places * SAMENESS + grades
-    if chosen.judge is None or not per_answer:
+    if choice.judge is None or not per_answer:
         return None
     answers, tokens = _told_apart(inquiry)
     calls = most = per_answer * answers
@@ -135,31 +135,31 @@ def judge_row(
         f"at most {per_answer} calls for each of {answers:,} answers, as if all of "
         "them differed and rules settled none"
     )
-    if chosen.max_judge_calls is not None and most > chosen.max_judge_calls:
-        calls = chosen.max_judge_calls
+    if choice.max_judge_calls is not None and most > choice.max_judge_calls:
+        calls = choice.max_judge_calls
         note = f"max_judge_calls = {calls:,}"
     answers_seen, verdicts = seen
     # Grades share calls, classes do not.
-    rate = places * EXPECTED["clustering"] + grades * EXPECTED["grading"] / chosen.judge_batch
+    rate = places * EXPECTED["clustering"] + grades * EXPECTED["grading"] / choice.judge_batch
     basis = BASIS
     if answers_seen >= ENOUGH_ANSWERS and verdicts:
         rate = verdicts / answers_seen
         basis = f"{verdicts:,} verdicts for the first {answers_seen:,} answers of this study"
-    answered = min(calls, verdicts)
-    ahead = 1.0 - answered / calls if calls else 0.0
+    n_answered = min(calls, verdicts)
+    lead = 1.0 - n_answered / calls if calls else 0.0
     tokens, replies = per_answer * tokens * calls // max(most, 1), calls * REPLY_TOKENS
     return ForecastRow(
-        model=chosen.judge.name,
+        model=choice.judge.name,
         probe="judge, at most",
         purpose=JUDGE,
         draws_wanted=calls,
-        draws_held=answered,
-        calls=calls - answered,
-        prompt_tokens=round(ahead * tokens),
-        completion_tokens=round(ahead * replies),
-        cost=None if price is None else ahead * price.cost(tokens, replies),
+        draws_held=n_answered,
+        calls=calls - n_answered,
+        prompt_tokens=round(lead * tokens),
+        completion_tokens=round(lead * replies),
+        cost=None if price is None else lead * price.cost(tokens, replies),
         note=note,
-        expected_calls=max(0, min(math.ceil(rate * answers), calls) - answered),
+        expected_calls=max(0, min(math.ceil(rate * answers), calls) - n_answered),
         basis=basis,
     )
 
@@ -248,18 +248,18 @@ def check_budget(config: StudyConfig, expected: Forecast, ledger: Ledger) -> Non
     if budget.when == "stop":
         return
     draws = Forecast(tuple(row for row in expected.rows if row.purpose != JUDGE))
-    spent, total = ledger.totals(), draws.total
+    cost, total = ledger.totals(), draws.total
     tokens = total["prompt_tokens"] + total["completion_tokens"]
-    spent_tokens = spent["prompt_tokens"] + spent["completion_tokens"]
+    spent_tokens = cost["prompt_tokens"] + cost["completion_tokens"]
     checks = (
-        ("max_calls", budget.max_calls, spent["calls"], total["calls"]),
+        ("max_calls", budget.max_calls, cost["calls"], total["calls"]),
         ("max_tokens", budget.max_tokens, spent_tokens, tokens),
-        ("max_cost", budget.max_cost, spent["cost"], draws.cost),
+        ("max_cost", budget.max_cost, cost["cost"], draws.cost),
     )
-    for name, cap, before, ahead in checks:
-        if cap is not None and ahead is not None and ahead > 0 and before + ahead > cap:
+    for name, cap, before, lead in checks:
+        if cap is not None and lead is not None and lead > 0 and before + lead > cap:
             raise BudgetError(
                 f"budget.{name} is {cap:g}; {before:g} are spent, and this study can take up to "
-                f"{ahead:g} more; nothing was sent\n  -> raise the cap, ask for fewer draws or "
+                f"{lead:g} more; nothing was sent\n  -> raise the cap, ask for fewer draws or "
                 'methods, or set budget.when = "stop" to go as far as the cap allows'
             )

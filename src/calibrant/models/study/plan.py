@@ -36,8 +36,8 @@ class PlannedQuestion:
 
 def iterate_questions(frame: pl.DataFrame) -> Iterator[PlannedQuestion]:
     """Yield the rows of a questions table."""
-    wanted = ("question_id", "text", "kind", "choices", "messages")
-    columns = [name for name in wanted if name in frame.columns]
+    target = ("question_id", "text", "kind", "choices", "messages")
+    columns = [name for name in target if name in frame.columns]
     for number, row in enumerate(frame.select(columns).iter_rows(named=True), 1):
         kind = row.get("kind") or ("choice" if row.get("choices") else "open")
         if kind not in KINDS:
@@ -65,8 +65,8 @@ def with_turns(prompt: tuple[Message, ...], turns: tuple[Message, ...]) -> tuple
     if not turns:
         return prompt
     images = [part for part in turns[-1].parts if "text" not in part]
-    asked = Message("user", [*prompt[-1].parts, *images]) if images else prompt[-1]
-    return (*prompt[:-1], *turns[:-1], asked)
+    request = Message("user", [*prompt[-1].parts, *images]) if images else prompt[-1]
+    return (*prompt[:-1], *turns[:-1], request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Wanted:
 
     def probes(self, turn: int) -> list[Probe]:
         """Return the wanted probes of a turn in the order of `PROBES`."""
-        return [one for one in PROBES.values() if one.name in self.draws and one.turn == turn]
+        return [item for item in PROBES.values() if item.name in self.draws and item.turn == turn]
 
     def in_sending_order(self, turn: int) -> list[Probe]:
         """Return the wanted probes of a turn, of each prompt the one with most draws first.
@@ -110,10 +110,10 @@ def close_over_needs(probes: Iterable[str]) -> list[str]:
     >>> close_over_needs(["self_ask_cand"])
     ['greedy', 'samples', 'self_ask_cand']
     """
-    wanted = set(probes)
-    for name in tuple(wanted):
-        wanted.update(PROBES[name].needs)
-    return [name for name in PROBES if name in wanted]
+    target = set(probes)
+    for name in tuple(target):
+        target.update(PROBES[name].needs)
+    return [name for name in PROBES if name in target]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +161,10 @@ class Asker:
         cls, config: StudyConfig, model: ModelConfig, wanted: Wanted, able: Capabilities
     ) -> Asker:
         """Return the asker of a model with its own prompts and temperature."""
-        seen = config.for_model(model)
-        return cls(seen, model, wanted, able, PromptBook(seen.prompts, folder=seen.folder))
+        observed = config.for_model(model)
+        return cls(
+            observed, model, wanted, able, PromptBook(observed.prompts, folder=observed.folder)
+        )
 
     def most_tokens(self, prompt: str, kind: str) -> int:
         """Return how long a reply to this prompt may be."""
@@ -193,8 +195,8 @@ class Asker:
         if response is None or answer is None:
             return None
         sampled = filter(None, (extract(question, text) for text in samples))
-        shown = most_frequent(list(sampled), self.config.sampling.candidates)
-        return Subject(answer, response, tuple(shown), tuple(samples))
+        display = most_frequent(list(sampled), self.config.sampling.candidates)
+        return Subject(answer, response, tuple(display), tuple(samples))
 
     def first_turn(self, questions: Sequence[PlannedQuestion]) -> Iterator[Ask]:
         """Yield the asks that need nothing but the question."""
@@ -308,16 +310,16 @@ class Inquiry:
 
     def pools(self, subjects: Sequence[Mapping[str, Subject]]) -> dict[str, list[str]]:
         """Return the distinct greedy answers of all models, with samples if wanted, by question."""
-        samples = any(wanted.judge_samples for wanted in self.wanted.values())
+        samples = any(target.judge_samples for target in self.wanted.values())
         names = [question.question_id for question in self.questions]
-        answered = {name: [one[name] for one in subjects if name in one] for name in names}
+        answers = {name: [item[name] for item in subjects if name in item] for name in names}
         return {
             name: distinct(
                 answer
                 for subject in asked_about
                 for answer in (subject.answer, *(subject.candidates if samples else ()))
             )
-            for name, asked_about in answered.items()
+            for name, asked_about in answers.items()
         }
 
 
@@ -347,8 +349,8 @@ def most_frequent(answers: Sequence[str], count: int) -> list[str]:
     ['Paris', 'Lyon']
     """
     times = Counter(plain_answer(answer) for answer in answers)
-    ranked = sorted(distinct(answers), key=lambda answer: -times[plain_answer(answer)])
-    return ranked[:count]
+    ranking = sorted(distinct(answers), key=lambda answer: -times[plain_answer(answer)])
+    return ranking[:count]
 
 
 def plain_answer(answer: str) -> str:

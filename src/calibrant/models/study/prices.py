@@ -56,4 +56,4 @@ def study_prices(config: StudyConfig) -> dict[str, Price | None]:
 
 def _parse(text: str, *, source: str) -> dict[str, Price]:
     tables = load_toml(text, source=source).items()
-    return {name: Settings(one, source=source, path=name).fill(Price) for name, one in tables}
+    return {name: Settings(item, source=source, path=name).fill(Price) for name, item in tables}

@@ -57,9 +57,9 @@ class Prompt:
         """Return the conversation for one question."""
         turns = [Message("system", self.system)] if self.system else []
         for example in self.examples:
-            shown = {**values, **example}
-            turns.append(Message("user", _fill(self.user, shown)))
-            turns.append(Message("assistant", _fill(self.reply, shown)))
+            display = {**values, **example}
+            turns.append(Message("user", _fill(self.user, display)))
+            turns.append(Message("assistant", _fill(self.reply, display)))
         turns.append(Message("user", _fill(self.user, values)))
         return tuple(turns)
 
@@ -67,11 +67,11 @@ class Prompt:
         """Return the prompt with the study's own examples, where it shows examples."""
         if not examples or not self.accepts_examples:
             return self
-        shown = [
-            {"question": one.question, "answer": one.answer, "confidence": f"{one.confidence:g}"}
-            for one in examples
+        visible = [
+            {"question": item.question, "answer": item.answer, "confidence": f"{item.confidence:g}"}
+            for item in examples
         ]
-        return replace(self, examples=tuple(shown))
+        return replace(self, examples=tuple(visible))
 
 
 @dataclass(slots=True)

@@ -169,9 +169,9 @@ class _ModelRun:
 
     def counts(self) -> Counts:
         """Return what was sent and got, summed over the turns."""
-        seen = [dispatcher.progress for dispatcher in self.dispatchers]
-        counted = Counts.__struct_fields__[:-1]
-        sums = {name: sum(getattr(one, name) for one in seen) for name in counted}
+        observed = [dispatcher.progress for dispatcher in self.dispatchers]
+        tally = Counts.__struct_fields__[:-1]
+        sums = {name: sum(getattr(item, name) for item in observed) for name in tally}
         return Counts(**sums, elapsed_s=self.elapsed_s)
 
     def _draws(self, *turns: int) -> int:
@@ -203,26 +203,26 @@ class _ModelRun:
         """Yield what was answered; a cap that is reached ends the sending, not the reading."""
         started = time.monotonic()
         # Only a run with caps can be cut short, and must know then what was left.
-        wanted = list(asks) if self.run.inquiry.config.budget.capped else None
-        done: set[int] = set()
+        targets = list(asks) if self.run.inquiry.config.budget.capped else None
+        finished: set[int] = set()
         try:
             if self.run.stopped is None:
-                async for outcome in self._outcomes(dispatcher, wanted or asks):
-                    done.add(id(outcome.ask))
+                async for outcome in self._outcomes(dispatcher, targets or asks):
+                    finished.add(id(outcome.ask))
                     yield outcome
         except BudgetError as error:
             self.run.stopped = str(error)
         if self.run.stopped is not None:
-            left = [ask for ask in wanted or asks if id(ask) not in done]
-            async for outcome in self._outcomes(dispatcher, ledgered_asks(dispatcher, left)):
+            remaining = [ask for ask in targets or asks if id(ask) not in finished]
+            async for outcome in self._outcomes(dispatcher, ledgered_asks(dispatcher, remaining)):
                 yield outcome
         self.elapsed_s += time.monotonic() - started
 
     async def _outcomes(
         self, dispatcher: Dispatcher, asks: Iterable[Ask]
     ) -> AsyncIterator[Outcome]:
-        asked = cast("AsyncGenerator[Outcome]", dispatcher.ask_all(asks))
-        async with aclosing(asked) as outcomes:
+        request = cast("AsyncGenerator[Outcome]", dispatcher.ask_all(asks))
+        async with aclosing(request) as outcomes:
             async for outcome in outcomes:
                 self.run.rows.add(self.config.name, outcome)
                 if (problem := outcome.problem) is not None:
@@ -251,8 +251,8 @@ class _ModelRun:
         """Find what second turns ask about; without an answer there is nothing to ask."""
         for question in self.run.inquiry.questions:
             name = question.question_id
-            answered = (self.greedy.get(name), self.samples.get(name, ()))
-            subject = self.asker.subject(question, *answered, self.run.inquiry.extract)
+            answers = (self.greedy.get(name), self.samples.get(name, ()))
+            subject = self.asker.subject(question, *answers, self.run.inquiry.extract)
             if subject is None:
                 self.run.skipped[self.config.name] += bool(self.wanted.probes(2))
             else:

@@ -97,15 +97,17 @@ class Settings:
                 continue
             hint = types[item.name]
             kinds = (hint, get_origin(hint), *get_args(hint))
-            inner: Any = next((one for one in kinds if is_dataclass(one)), None)
+            inner: Any = next((each_item for each_item in kinds if is_dataclass(each_item)), None)
             if inner is None:
-                read = next(readers[one] for one in kinds if one in readers)
+                read = next(readers[each_item] for each_item in kinds if each_item in readers)
                 default = NEEDED if item.default is MISSING else item.default
                 if item.default_factory is not MISSING:
                     default = item.default_factory()
                 values[item.name] = read(item.name, default, **item.metadata)
             elif tuple in kinds:
-                values[item.name] = tuple(one.fill(inner) for one in self.tables(item.name))
+                values[item.name] = tuple(
+                    each_item.fill(inner) for each_item in self.tables(item.name)
+                )
             elif self.has(item.name) or item.default is not None:
                 values[item.name] = self.table(item.name).fill(inner)
         self.finish()
@@ -194,13 +196,13 @@ class Settings:
         value = self.raw(key, [])
         if not isinstance(value, list):
             self.refuse(key, f"is written as [[{self.name(key)}]], got {value!r}")
-        return [self._table(f"{key}[{at}]", item) for at, item in enumerate(value, 1)]
+        return [self._table(f"{key}[{place}]", item) for place, item in enumerate(value, 1)]
 
     def rest(self) -> dict[str, Any]:
         """Return the keys that were not taken, and take them."""
-        left = {key: value for key, value in self._values.items() if key not in self._taken}
-        self._taken.update(left)
-        return left
+        remaining = {key: value for key, value in self._values.items() if key not in self._taken}
+        self._taken.update(remaining)
+        return remaining
 
     def finish(self) -> None:
         """Refuse keys that nobody took."""

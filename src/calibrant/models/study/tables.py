@@ -69,8 +69,8 @@ class DrawRows:
 
 
 def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str, Any]:
-    done = draw.completion
-    tokens = done.logprobs
+    completion = draw.completion
+    tokens = completion.logprobs
     columns = None if tokens is None else TokenLogprobs.of(tokens)
     temperature = outcome.ask.request.temperature
     return {
@@ -78,30 +78,30 @@ def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str
         "model": model,
         "purpose": tag.probe.purpose,
         "draw": tag.probe.first_draw + tag.position + draw.index,
-        "text": done.text,
+        "text": completion.text,
         "answer": None,
-        "finish_reason": done.finish_reason,
+        "finish_reason": completion.finish_reason,
         "token_logprobs": None if columns is None else list(columns.values),
         "first_token_top_logprobs": (tokens and _alternatives(tokens[0].top)) or None,
-        "temperature": None if "temperature" in done.not_sent else temperature,
-        "seed": done.seed,
-        "prompt_tokens": done.usage.prompt_tokens,
-        "completion_tokens": done.usage.completion_tokens,
+        "temperature": None if "temperature" in completion.not_sent else temperature,
+        "seed": completion.seed,
+        "prompt_tokens": completion.usage.prompt_tokens,
+        "completion_tokens": completion.usage.completion_tokens,
         "cost": draw.cost,
-        "latency_s": done.latency_s,
-        "request_id": done.request_id,
+        "latency_s": completion.latency_s,
+        "request_id": completion.request_id,
         "about": tag.about,
-        "answered_by": done.model,
-        "native_n": done.native_n,
-        "sampler": orjson.dumps(dict(done.sampler), option=orjson.OPT_SORT_KEYS).decode(),
-        "logprobs_refused": done.logprobs_refused,
-        "served_by": done.served_by,
-        "end_logprob": done.end_logprob,
-        "thinking": done.thinking,
-        "thinking_tokens": done.thinking_tokens,
-        "not_sent": ", ".join(done.not_sent) or None,
+        "answered_by": completion.model,
+        "native_n": completion.native_n,
+        "sampler": orjson.dumps(dict(completion.sampler), option=orjson.OPT_SORT_KEYS).decode(),
+        "logprobs_refused": completion.logprobs_refused,
+        "served_by": completion.served_by,
+        "end_logprob": completion.end_logprob,
+        "thinking": completion.thinking,
+        "thinking_tokens": completion.thinking_tokens,
+        "not_sent": ", ".join(completion.not_sent) or None,
         "token_texts": None if columns is None else list(columns.tokens),
-        "token_alternatives": _likeliest(tag, done),
+        "token_alternatives": _likeliest(tag, completion),
     }
 
 

@@ -74,21 +74,23 @@ def charts(document: AuditFields) -> Iterator[chart.Chart]:
 def _answer(document: AuditFields) -> chart.Chart | None:
     """Return the reliability diagram of one confidence, or all confidences in their rank."""
     claims = answers.claims_by_entry(document.claims or [])
-    shown = _drawn_entries(document.blocks)
-    if not shown:
+    display = _drawn_entries(document.blocks)
+    if not display:
         return meaning_reliability(document.sem_ece[0]) if document.sem_ece else None
-    if len(shown) == 1 and shown[0].reliability:
-        title = f"Share of right answers against confidence, {shown[0].n:,} rows"
-        return reliability_chart(shown[0].reliability, answers.entry_tone(shown[0], claims), title)
-    entries = _entries(shown, claims)
+    if len(display) == 1 and display[0].reliability:
+        title = f"Share of right answers against confidence, {display[0].n:,} rows"
+        return reliability_chart(
+            display[0].reliability, answers.entry_tone(display[0], claims), title
+        )
+    entries = _entries(display, claims)
     panels = list(dict.fromkeys(entry.panel for entry in entries))
     # Rows and panels of methods say themselves what they are.
-    said = any(entry.note for entry in entries) and len(entries) <= _NOTED
-    methods = [] if said else method_legend(entry.method for entry in shown)
+    statement = any(entry.note for entry in entries) and len(entries) <= _NOTED
+    methods = [] if statement else method_legend(entry.method for entry in display)
     legend = f"{'; '.join(methods)}." if methods else ""
     if len(panels) > _PANELS:
         return _gap_map(entries, _GAPS, legend or f"{_GAPS}.")
-    without = _OF_ALL if any(map(answers.graded_without, shown)) else ""
+    without = _OF_ALL if any(map(answers.graded_without, display)) else ""
     caption = f"Gap: mean confidence minus share right, in percentage points.{without} {legend}"
     return _dumbbells(entries, panels, caption.strip())
 
@@ -159,10 +161,10 @@ def _ordered(entries: Sequence[_Entry], name: str) -> list[str]:
 
 def _names(entries: Sequence[_Entry]) -> chart.Names:
     """Return the rows; many are cut in their middle, and the cut is said."""
-    ranked = _ordered(entries, "row")
-    cut = max(len(ranked) - _ROWS, 0)
+    ranking = _ordered(entries, "row")
+    cut = max(len(ranking) - _ROWS, 0)
     half = _ROWS // 2
-    rows = [*ranked[:half], "", *ranked[-half:]] if cut else ranked
+    rows = [*ranking[:half], "", *ranking[-half:]] if cut else ranking
     notes = {entry.row: entry.note for entry in entries if entry.note}
     return chart.Names(rows, notes, left_out=cut)
 

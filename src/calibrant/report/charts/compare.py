@@ -55,8 +55,8 @@ def _league(leagues: Sequence[League], claims: Sequence[Claim]) -> chart.Chart:
     """Return tiers and the win matrix of the confidence that tells most models apart."""
     whole = [league for league in leagues if not league.group] or leagues
     # The first sentence is about this confidence.
-    said = next(iter(headline(claims, 1)), None)
-    first = next((claim.subject.get("method") for claim in claims if claim.text == said), None)
+    sentences = next(iter(headline(claims, 1)), None)
+    first = next((claim.subject.get("method") for claim in claims if claim.text == sentences), None)
     league = next((part for part in whole if part.method == first), whole[0])
     entries = league.entries[:_MODELS]
     names = [entry.model for entry in entries]
@@ -69,8 +69,10 @@ def _league(leagues: Sequence[League], claims: Sequence[Claim]) -> chart.Chart:
         "answer",
         title,
         "Signs: the verdict on each pair. ✓ row better than column, − worse, + more accurate but "
-        "alike, = less accurate, ≈ equivalent, ⇄ looks better and is worse, ± depends, ? undecided. "
-        "Score: skill, which also counts how well confidence separates; 0 if constant, 100 if perfect. A "
+        "alike, = less accurate, ≈ equivalent, ⇄ looks better and is worse, ± depends, ? "
+        "undecided. "
+        "Score: skill, which also counts how well confidence separates; 0 if constant, 100 "
+        "if perfect. A "
         f"line parts tiers, which follow from 'better'.{last}",
         chart.Axis("score", words=in_points),
         chart.Names(names, ends=ends, numbered=True),
@@ -88,13 +90,13 @@ def _standing(entry: Standing) -> chart.Item:
 
 
 def _matrix(matrix: WinMatrix, names: Sequence[str]) -> list[chart.Cell]:
-    shown = set(names)
+    display = set(names)
     cells = []
     for a, row in zip(matrix.models, matrix.table, strict=True):
         for b, outcome in zip(matrix.models, row, strict=True):
-            if a == b and a in shown:
+            if a == b and a in display:
                 cells.append(chart.Cell(a, b, ""))
-            elif a in shown and b in shown:
+            elif a in display and b in display:
                 sign, tone, shade = _SIGNS.get(str(outcome), ("?", "plain", 1))
                 tip = f"{a} against {b}: {outcome or 'undecided'}"
                 cells.append(chart.Cell(a, b, sign, tone, shade, tip, f"{a}␟{b}"))

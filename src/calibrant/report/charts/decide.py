@@ -25,8 +25,8 @@ def charts(document: DecideFields) -> Iterator[Chart]:
     entry = next((e for e in document.results if e.curve), None)
     if entry is None:
         return
-    measured = [(p.share, p.error.value, p) for p in entry.curve if p.error.value is not None]
-    curve = sorted(measured, key=lambda point: point[:2])
+    measurements = [(p.share, p.error.value, p) for p in entry.curve if p.error.value is not None]
+    curve = sorted(measurements, key=lambda point: point[:2])
     tips = [
         f"from {point.threshold:.3g} on: answers {percent(share)}, wrong among them "
         f"{percent(error)}{between(point.error, percent)}"
@@ -37,8 +37,8 @@ def charts(document: DecideFields) -> Iterator[Chart]:
     if limit is not None:
         marks.append(ReferenceLine(limit, words=f"limit {percent(limit)}"))
     if entry.answered.value is not None and entry.error.value is not None:
-        chosen = entry.answered.value, entry.error.value
-        marks.append(Dot(*chosen, tone="second", shape="ring", label="chosen"))
+        choice = entry.answered.value, entry.error.value
+        marks.append(Dot(*choice, tone="second", shape="ring", label="chosen"))
     most = max([*(error for _, error, _ in curve), limit or 0.0])
     yield Chart(
         "answer",
@@ -60,10 +60,10 @@ def mend_charts(document: MendFields) -> Iterator[Chart]:
 def _meaning(entry: decisions.MendEntry, name: str) -> Chart:
     rows = entry.table
     most = max((row.n for row in rows), default=1) or 1
-    whose = f", {entry_name(entry)}" if entry.model else ""
+    owner = f", {entry_name(entry)}" if entry.model else ""
     return Chart(
         name,
-        f"What a stated confidence means{whose}",
+        f"What a stated confidence means{owner}",
         "Line: the probability behind a stated value, with its interval. Dots: share right among "
         "the labels nearest to that value. Dashed: says what it means.",
         Axis("says", low=0, high=1),

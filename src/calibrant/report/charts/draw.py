@@ -26,9 +26,9 @@ def draw(chart: Chart, *, wide: bool = True) -> str:
 
 def chart_file(chart: Chart) -> str:
     """Return the chart as a file of its own: its style, title and caption are inside."""
-    head, mark, rest = standalone(draw(chart), plain=True).partition(">")
+    head, mark, tail = standalone(draw(chart), plain=True).partition(">")
     words = f"<title>{escape(chart.title)}</title><desc>{escape(chart.caption)}</desc>"
-    return f"{head}{mark}{words}{rest}"
+    return f"{head}{mark}{words}{tail}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Plot:
     names: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        others = ", ".join(name for name in self.names if name != self.chart.name)
-        more = f"; others: {others}" if others else ""
+        peers = ", ".join(name for name in self.names if name != self.chart.name)
+        more = f"; others: {peers}" if peers else ""
         return f"<{self.chart.name}: {self.chart.title}{more}>"
 
     @property
@@ -71,7 +71,7 @@ def save_chart(chart: Chart, folder: Path, *, formats: Sequence[str] = FORMATS) 
             path.write_text(svg, "utf-8")
         else:
             convert = optional_import("vl_convert", extra="figures", purpose="png and pdf files")
-            drawn = convert.svg_to_png(svg, scale=2) if name == "png" else convert.svg_to_pdf(svg)
-            path.write_bytes(drawn)
+            draws = convert.svg_to_png(svg, scale=2) if name == "png" else convert.svg_to_pdf(svg)
+            path.write_bytes(draws)
         paths.append(path)
     return paths

@@ -25,16 +25,16 @@ def charts(document: GroupsFields) -> Iterator[Chart]:
         # The same rows under another name are no group of their own.
         if not group.echo_of
     ]
-    ranked = sorted(items, key=lambda item: -abs((item.bar or (0, 0))[1]))
-    shown = ranked[:_MOST]
-    more = f" {len(ranked) - _MOST:,} more are in the table." if len(ranked) > _MOST else ""
+    ranking = sorted(items, key=lambda item: -abs((item.bar or (0, 0))[1]))
+    visible = ranking[:_MOST]
+    more = f" {len(ranking) - _MOST:,} more are in the table." if len(ranking) > _MOST else ""
     yield Chart(
         "answer",
         "How much more each group says than answers of equal confidence, in points",
         f"Each group beyond those found before it. Lines: intervals. Grey: undecided.{more}",
         Axis(words=points, sides=("says too little", "says too much")),
-        Names([item.row for item in shown]),
-        shown,
+        Names([item.row for item in visible]),
+        visible,
     )
 
 
@@ -46,7 +46,7 @@ def _group(group: GroupEntry, entry: GroupsEntry, whose: str) -> Item:
     beyond = group.beyond
     tone = group.direction.replace("-", "_") if group.flagged else "undecided"
     name = f"{whose}: {group.rule}" if whose else group.rule
-    said, right = percent(group.mean_confidence), percent(group.rate)
+    confidence, right = percent(group.mean_confidence), percent(group.rate)
     value = group.gap_recalibrated
     return Item(
         name,
@@ -54,7 +54,7 @@ def _group(group: GroupEntry, entry: GroupsEntry, whose: str) -> Item:
         (0, value),
         dots=[Dot(value, 0, *bounds(beyond), "ink", "none")],
         words=points(value),
-        tip=f"{name}: {points(value)}{between(beyond, points)}. {group.n:,} rows, says {said}, "
-        f"right {right}",
+        tip=f"{name}: {points(value)}{between(beyond, points)}. {group.n:,} rows, "
+        f"says {confidence}, right {right}",
         key=f"{entry.model}␟{entry.method}␟{group.rule}",
     )

@@ -28,9 +28,9 @@ def charts(document: JudgeFields) -> Iterator[Chart]:
     """Yield the models of the first judge, then the map and the flips of each."""
     first = True
     for n, entry in enumerate(document.results, 1):
-        whose = f", {entry.judge}" if len(document.results) > 1 else ""
+        owner = f", {entry.judge}" if len(document.results) > 1 else ""
         for what, describe in (("models", _models), ("map", _map), ("flips", _flips)):
-            chart = describe(entry, "answer" if first else f"judge-{n}-{what}", whose)
+            chart = describe(entry, "answer" if first else f"judge-{n}-{what}", owner)
             if chart is not None:
                 yield chart
                 first = False
@@ -42,14 +42,14 @@ def _tick(entry: JudgeEntry, value: float) -> str:
 
 def _models(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
     """Return people's means of models beside the judge's, on one scale."""
-    known = [model for model in entry.models if model.combined.value is not None]
-    if not known:
+    known_names = [model for model in entry.models if model.combined.value is not None]
+    if not known_names:
         return None
-    known.sort(key=lambda model: -(model.combined.value or 0.0))
-    shown = known[:_MOST_ROWS]
-    same = entry.scale.same
+    known_names.sort(key=lambda model: -(model.combined.value or 0.0))
+    visible = known_names[:_MOST_ROWS]
+    equal = entry.scale.same
     low, high = entry.scale.people
-    marks: list[Mark] = [_model_item(entry, model, same=same) for model in shown]
+    marks: list[Mark] = [_model_item(entry, model, same=equal) for model in visible]
     if entry.people_mean.combined.value is not None and entry.scale.kind != "pairs":
         marks.append(
             ReferenceLine(entry.people_mean.combined.value, "x", "people, all", dashed=True)
@@ -58,19 +58,22 @@ def _models(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
         name,
         f"Models by people's standard{whose}",
         "Dot: the mean that people would give all rows, with its 95 % interval. "
-        + ("Diamond: what the judge says." if same else ""),
+        + ("Diamond: what the judge says." if equal else ""),
         Axis("people's mean" if entry.scale.kind != "pairs" else "share of pairs won",
              lambda value: _tick(entry, value), low=low, high=high),
-        Names([model.name for model in shown], left_out=len(known) - len(shown)),
+        Names([model.name for model in visible], left_out=len(known_names) - len(visible)),
         marks,
-        legend=_LEGEND[: 1 + same],
+        legend=_LEGEND[: 1 + equal],
     )  # fmt: skip
 
 
 def _model_item(entry: JudgeEntry, model: JudgedModel, *, same: bool) -> Item:
     value, low, high = model.combined.ends
-    said = f"people {in_units(entry, value)} ({in_units(entry, low)} to {in_units(entry, high)})"
-    tip = f"{model.name}: {said}, judge {in_units(entry, model.judge_only)}, {model.labels:,} rated"
+    statement = (
+        f"people {in_units(entry, value)} ({in_units(entry, low)} to {in_units(entry, high)})"
+    )
+    judge = in_units(entry, model.judge_only)
+    tip = f"{model.name}: {statement}, judge {judge}, {model.labels:,} rated"
     dots = [Dot(value, low=low, high=high, tip=tip)]
     if same:
         dots.append(Dot(model.judge_only, tone="second", shape="diamond", tip=tip))

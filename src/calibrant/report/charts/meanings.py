@@ -95,9 +95,11 @@ def _strata(block: audits.SemanticEntry, number: int) -> Chart:
         tips = [_stratum(row, name, getattr(row, key)) for _, row in rows]
         marks.append(Line([(x, getattr(row, key)) for x, row in rows], tone, name, tips=tips))
     marks += [Label(x, _top(row), f"{row.n:,}", "middle") for x, row in rows]
-    if at := block.boundaries:
-        marks.append(ReferenceLine(at["jensen"], "x", "low margin from here", dashed=True))
-        marks.append(ReferenceLine(at["large_margin"], "x", "large margin from here", dashed=True))
+    if place := block.boundaries:
+        marks.append(ReferenceLine(place["jensen"], "x", "low margin from here", dashed=True))
+        marks.append(
+            ReferenceLine(place["large_margin"], "x", "large margin from here", dashed=True)
+        )
     return Chart(
         f"margins-{number}",
         f"{block.name}: calibration error by margin",

@@ -32,10 +32,10 @@ def charts(document: MonitorFields) -> Iterator[Chart]:
     entries = [entry for entry in document.results if entry.history]
     # The first sentence is about this one.
     claims = claims_of(document)
-    said = next(iter(headline(claims, 1)), None)
-    about = next((c.subject for c in claims if c.text == said), {})
-    ranked = sorted(entries, key=lambda e: (not _is_about(e, about), not e.alarm))
-    first = ranked[0] if ranked else None
+    sentences = next(iter(headline(claims, 1)), None)
+    about = next((c.subject for c in claims if c.text == sentences), {})
+    ranking = sorted(entries, key=lambda e: (not _is_about(e, about), not e.alarm))
+    first = ranking[0] if ranking else None
     if first is not None:
         yield _over_time(first, "answer", named=len(entries) > 1)
     for n, entry in enumerate(entries, 1):
@@ -60,8 +60,8 @@ def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> Chart:
         *_alarm(entry),
         Line(steady, "plain", look="faint"),
     ]
-    whose = f"{entry.model}␟{entry.method}"
-    marks += [_stretch(row, place, row.n / most, whose) for place, row in enumerate(history)]
+    owner = f"{entry.model}␟{entry.method}"
+    marks += [_stretch(row, place, row.n / most, owner) for place, row in enumerate(history)]
     several = f", {entry_name(entry)}" if named else ""
     return Chart(
         name,

@@ -29,7 +29,7 @@ class Floor(NamedTuple):
 def charts(document: PlanFields) -> Iterator[chart.Chart]:
     """Yield the smallest error shown against labels, what was measured, and the ranks."""
     lines, dots = [], []
-    wanted = (document.settings or {}).get("precision")
+    targets = (document.settings or {}).get("precision")
     for name, tone, key, side in _CHOICES:
         places = sorted(
             (labels, point.precision)
@@ -38,12 +38,12 @@ def charts(document: PlanFields) -> Iterator[chart.Chart]:
         )
         tips = [f"{labels:,.0f} {name}: {in_points(error)} points" for labels, error in places]
         lines += [chart.Line(places, tone, name, tips=tips)] if places else []
-        if wanted is not None and document[key]:
+        if targets is not None and document[key]:
             label = f"{document[key]:,}"
             dots.append(
-                chart.Dot(document[key], wanted, tone=tone, shape="ring", label=label, side=side)
+                chart.Dot(document[key], targets, tone=tone, shape="ring", label=label, side=side)
             )
-    ranked = document.leaderboard and typed(document.leaderboard)
+    ranking = document.leaderboard and typed(document.leaderboard)
     if lines:
         yield chart.Chart(
             "answer",
@@ -53,8 +53,8 @@ def charts(document: PlanFields) -> Iterator[chart.Chart]:
             chart.Axis("smallest error shown, points", words=in_points, scale="log"),
             [*lines, *dots],
         )
-    elif ranked:
-        yield from leaderboard_charts(ranked)
+    elif ranking:
+        yield from leaderboard_charts(ranking)
     blocks = document.measured or []
     several = len({block.method for block in blocks}) > 1
     rows = [
@@ -67,8 +67,8 @@ def charts(document: PlanFields) -> Iterator[chart.Chart]:
         for block in blocks
     ]
     yield from floor_chart(rows, expected="95 % of calibrated ones")
-    if lines and ranked:
-        yield from leaderboard_charts(ranked, name="leaderboard")
+    if lines and ranking:
+        yield from leaderboard_charts(ranking, name="leaderboard")
 
 
 def floor_chart(
@@ -78,15 +78,15 @@ def floor_chart(
 
     `expected` says what the last number is: what a calibrated model shows on average, or at most.
     """
-    shown = [entry for entry in entries if entry.ece.value is not None][:_SHOWN]
-    if not shown:
+    visible = [entry for entry in entries if entry.ece.value is not None][:_SHOWN]
+    if not visible:
         return
     caption = (
         "An error to the right of its passive floor and of what a calibrated model would show is "
         "more than chance; one to the left of them is beyond these labels."
     )
-    if len(entries) > len(shown):
-        caption += f" The first {len(shown)} of {len(entries)}."
+    if len(entries) > len(visible):
+        caption += f" The first {len(visible)} of {len(entries)}."
     legend: chart.Legend = [
         ("first", "dot", "calibration error"),
         ("plain", "diamond", expected),
@@ -98,8 +98,8 @@ def floor_chart(
         "What these labels can show",
         caption,
         chart.Axis(words=in_points, low=0),
-        chart.Names([entry.name for entry in shown]),
-        [_error(entry, expected) for entry in shown],
+        chart.Names([entry.name for entry in visible]),
+        [_error(entry, expected) for entry in visible],
         legend=legend,
         end_title="points",
     )
@@ -151,7 +151,7 @@ def _rank(entry: RankedModel, measured: EstimateEntry, words: Callable[[float], 
     tone = "first" if low == high else "undecided"
     rank = str(low) if low == high else f"{low} to {high}"
     value, least, most = measured.ends
-    said = words(round(value, 3))
-    tip = f"{name}: {said}{chart.between(measured, words)}, rank {rank}"
+    sentences = words(round(value, 3))
+    tip = f"{name}: {sentences}{chart.between(measured, words)}, rank {rank}"
     dots = [chart.Dot(value, 0, least, most, tone)]
-    return chart.Item(name, tone, dots=dots, words=said, tip=tip, key=name)
+    return chart.Item(name, tone, dots=dots, words=sentences, tip=tip, key=name)

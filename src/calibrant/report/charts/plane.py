@@ -70,17 +70,17 @@ def _frame(chart: Chart, size: Size) -> tuple[svg.Drawing, AxisScale, AxisScale]
     assert isinstance(chart.x, Axis)
     assert isinstance(chart.y, Axis)
     room = _room_for_names(chart) if size.wide else 14.0
-    counted = any(isinstance(mark, CountMarks) for mark in chart.marks)
-    named = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
-    lines = [] if size.wide else [(mark.tone, "line", mark.name) for mark in named]
+    counts = any(isinstance(mark, CountMarks) for mark in chart.marks)
+    names = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
+    lines = [] if size.wide else [(mark.tone, "line", mark.name) for mark in names]
     keys = svg.legend_rows([*lines, *chart.legend], size.width)
     top = 26.0 + 18 * len(keys)
-    height = size.height + (40 if counted else 0) + 18 * len(keys)
+    height = size.height + (40 if counts else 0) + 18 * len(keys)
     foot = height - 48
     kind = "lines" if any(isinstance(mark, Line) for mark in chart.marks) else "points"
     drawing = svg.Drawing(size.width, height, chart.title, kind=kind)
     x = _scale(chart.x, chart.marks, 0, 58, size.width - room - 8)
-    y = _scale(chart.y, chart.marks, 1, foot - (_STRIP if counted else 0), top)
+    y = _scale(chart.y, chart.marks, 1, foot - (_STRIP if counts else 0), top)
     drawing.plot = (x.start, x.end, y.start, y.end)
     drawing.domain = (x.low, x.high, y.low, y.high)
     _level_lines(drawing, chart.y, x, y)
@@ -88,7 +88,7 @@ def _frame(chart: Chart, size: Size) -> tuple[svg.Drawing, AxisScale, AxisScale]
     words = chart.x.title
     drawing.text((x.start + x.end) / 2, height - 8, words, "axis", anchor="middle")
     drawing.text(0, top - 11, chart.y.title, "axis")
-    if counted:
+    if counts:
         drawing.text(x.start + 4, y.start + 17, "rows", "small")
     svg.draw_legend(drawing, keys)
     return drawing, x, y
@@ -124,8 +124,8 @@ def _values(mark: Mark, along: int) -> Iterator[float]:
 
 
 def _level_lines(drawing: svg.Drawing, axis: Axis, x: AxisScale, y: AxisScale) -> None:
-    at = [(value, axis.words(value)) for value in axis.at] or ticks_of(y, axis.words, 5)
-    for value, words in at:
+    place = [(value, axis.words(value)) for value in axis.at] or ticks_of(y, axis.words, 5)
+    for value, words in place:
         drawing.line(x.start, y(value), x.end, y(value), "grid")
         drawing.text(x.start - 8, y(value) + 4, words, "tick", anchor="end")
 
@@ -136,8 +136,8 @@ def _upright_lines(
     if axis.names:
         _named_ticks(drawing, axis.names, x, reach[1] + 17)
         return
-    at = [(value, axis.words(value)) for value in axis.at] or ticks_of(x, axis.words, most)
-    for value, words in at:
+    place = [(value, axis.words(value)) for value in axis.at] or ticks_of(x, axis.words, most)
+    for value, words in place:
         drawing.line(x(value), *(reach[0], x(value), reach[1]), "grid")
         drawing.text(x(value), reach[1] + 17, words, "tick", anchor="middle")
 
@@ -235,18 +235,18 @@ def _names(
     drawing: svg.Drawing, chart: Chart, axes: tuple[AxisScale, AxisScale], size: Size
 ) -> None:
     """Write the names of curves where they end, apart from each other."""
-    named = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
-    if not size.wide or not named:
+    names = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
+    if not size.wide or not names:
         return
     x, y = axes
-    ends = sorted((y(line.places[-1][1]), number) for number, line in enumerate(named))
-    short = svg.cut_names([line.name for line in named], _room_for_names(chart) - 4)
+    ends = sorted((y(line.places[-1][1]), number) for number, line in enumerate(names))
+    short = svg.cut_names([line.name for line in names], _room_for_names(chart) - 4)
     places = _apart([place for place, _ in ends], 17.0, y.end, y.start - 8)
     for place, (end_y, number) in zip(places, ends, strict=True):
-        line = named[number]
+        line = names[number]
         end = x(line.places[-1][0])
         with drawing.group(line.tone, line.name, key=line.key):
-            if x.end - end >= _FAR and len(named) < _CROWDED:
+            if x.end - end >= _FAR and len(names) < _CROWDED:
                 # Two curves leave room for a name where each of them ends.
                 drawing.text(end + 8, end_y + 4, line.name, "label")
                 continue

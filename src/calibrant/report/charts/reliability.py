@@ -47,12 +47,14 @@ def _sides(bins: Sequence[ReliabilityBin]) -> Iterator[Label]:
     """Say what lies on either side of the diagonal, where no dot or interval stands."""
     for below in (False, True):
         words = "says more than it knows" if below else "says less than it knows"
-        left = 0.985 - _WIDE if below else 0.03
-        near = [b.ends for b in bins if left - 0.03 <= b.confidence <= left + _WIDE + 0.03]
+        remaining = 0.985 - _WIDE if below else 0.03
+        near = [
+            b.ends for b in bins if remaining - 0.03 <= b.confidence <= remaining + _WIDE + 0.03
+        ]
         for height in _HEIGHTS:
             foot = height if below else 1 - height - _TALL / 2
             if not any(low < foot + _TALL and high > foot - 0.03 for low, high in near):
-                yield Label(left + below * _WIDE, foot, words, "end" if below else "start")
+                yield Label(remaining + below * _WIDE, foot, words, "end" if below else "start")
                 break
 
 

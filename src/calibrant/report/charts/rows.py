@@ -85,11 +85,11 @@ def _axis_title(panel: Panel) -> str:
 
 
 def _room_for_names(names: Names, panels: int, *, wide: bool) -> float:
-    wanted = [text_width(name) for name in names.names]
-    wanted += [text_width(note, 11.5) for note in names.notes.values() if names.noted]
+    target_names = [text_width(name) for name in names.names]
+    target_names += [text_width(note, 11.5) for note in names.notes.values() if names.noted]
     most = (_NAMES_ALONE if panels == 1 else _NAMES_BESIDE) if wide else _NAMES_NARROW
     number = 26.0 if names.numbered else 4.0
-    return min(max(wanted) + number, most)
+    return min(max(target_names) + number, most)
 
 
 def _parts(panels: Sequence[Panel], reach: Reach) -> list[Reach]:
@@ -224,18 +224,18 @@ def _item(drawing: Drawing, item: Item, scale: AxisScale, y: float, *, thick: fl
 
 def _heads(drawing: Drawing, item: Item, scale: AxisScale, y: float) -> None:
     """Name the points of the first row above it, apart from each other and inside."""
-    named = sorted((dot for dot in item.dots if dot.label), key=lambda dot: dot.x)
-    places = [scale(dot.x) for dot in named]
-    for number in range(1, len(named)):
-        room = (text_width(named[number - 1].label) + text_width(named[number].label)) / 2 + 8
+    names = sorted((dot for dot in item.dots if dot.label), key=lambda dot: dot.x)
+    places = [scale(dot.x) for dot in names]
+    for number in range(1, len(names)):
+        room = (text_width(names[number - 1].label) + text_width(names[number].label)) / 2 + 8
         push = max(0.0, room - (places[number] - places[number - 1])) / 2
         places[number - 1] -= push
         places[number] += push
     edge = scale.end + 12
     over = max(
-        [0.0, *(p + text_width(d.label) / 2 - edge for p, d in zip(places, named, strict=True))]
+        [0.0, *(p + text_width(d.label) / 2 - edge for p, d in zip(places, names, strict=True))]
     )
-    for dot, place in zip(named, places, strict=True):
+    for dot, place in zip(names, places, strict=True):
         with drawing.group(dot.tone):
             drawing.text(place - over, y, dot.label, "gap", anchor="middle")
 
@@ -289,8 +289,10 @@ def _column_heads(
             drawing.text(x, top - 9, cut_name(words, part - 18), "strong", anchor="middle")
             continue
         # On a phone a name has two lines, parted where it can be.
-        at = words.find(" ") if " " in words else words.rfind("-", 0, len(words) - 1)
-        lines = (words[: at + 1].strip(), words[at + 1 :]) if at > 0 else ("", words)
+        position = words.find(" ") if " " in words else words.rfind("-", 0, len(words) - 1)
+        lines = (
+            (words[: position + 1].strip(), words[position + 1 :]) if position > 0 else ("", words)
+        )
         for line, text in enumerate(lines):
             cut = cut_name(text, part - 16, size=11.5)
             drawing.text(x, top - 23 + 14 * line, cut, "small strong", anchor="middle")
@@ -309,8 +311,8 @@ def _above(chart: Chart) -> Drawing:
         for name in names.names
     }
     several = [item.name or panel.heading for pairs in lanes.values() for panel, item in pairs]
-    named = len(panels) > 1 and any(several)
-    start = min(max(text_width(name, 11.5) for name in several) + 8, 116) if named else 6.0
+    has_names = len(panels) > 1 and any(several)
+    start = min(max(text_width(name, 11.5) for name in several) + 8, 116) if has_names else 6.0
     marks = [item for pairs in lanes.values() for _, item in pairs]
     spare = max((text_width(item.words) for item in marks), default=0.0) + 10
     top = 24.0 + ROW * len(keys)
@@ -329,12 +331,12 @@ def _above(chart: Chart) -> Drawing:
         if not name:
             drawing.text(0, y - 4, f"⋮ {names.left_out:,} more between", "tick")
             continue
-        both = f"{name} ({names.notes[name]})" if names.notes.get(name) else name
-        drawing.text(0, y - 4, cut_name(both, _NARROW - 10), "name halo")
+        pair = f"{name} ({names.notes[name]})" if names.notes.get(name) else name
+        drawing.text(0, y - 4, cut_name(pair, _NARROW - 10), "name halo")
         for panel, item in pairs:
             with drawing.group(f"row {item.tone}", item.tip, key=item.key):
                 drawing.rect(0, y - _HEAD, _NARROW, _HEAD + _LANE, "hit")
-                if named:
+                if has_names:
                     lane = cut_name(item.name or panel.heading, start - 6, size=11.5)
                     drawing.text(0, y + 12, lane, "small")
                 _item(drawing, item, scale, y + 8, thick=12.0)

@@ -104,17 +104,17 @@ def standalone(svg: str, *, plain: bool = False) -> str:
     style = resources.files("calibrant.report").joinpath("assets", "picture.css").read_text("utf-8")
     if plain:
         style = _written_out(style)
-    head, mark, rest = svg.partition(">")
+    head, mark, tail = svg.partition(">")
     # Paper below it: converters blend what is half transparent with nothing otherwise.
     paper = '<rect width="100%" height="100%" fill="#ffffff"/>' if plain else ""
-    return f"{head}{mark}<style>{style}</style>{paper}{rest}"
+    return f"{head}{mark}<style>{style}</style>{paper}{tail}"
 
 
 def _written_out(style: str) -> str:
-    light, _, rest = style.partition("@media screen")
+    light, _, tail = style.partition("@media screen")
     colours = dict(re.findall(r"(--p-[\w-]+): (#[0-9a-f]+)", light))
     # What follows the dark scheme, whose block ends with two braces.
-    style = light + rest.partition("} }")[2]
+    style = light + tail.partition("} }")[2]
     style = re.sub(r"var\((--p-[\w-]+)\)", lambda found: colours[found[1]], style)
     style = re.sub(r"font-family: [^;]+;", "", style).replace("overflow: visible;", "")
     # Programs that paint the outline last would cover the words with it.

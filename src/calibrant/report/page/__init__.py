@@ -58,17 +58,17 @@ def render_html(
     questions, questions_note
         Rows of the browser of questions and answers, and what they are (all, or a sample).
     """
-    shown = [typed(plain(document)) for document in documents]
-    leading = leading_document(shown)
-    beside = [document for document in shown if document is not leading]
-    screen = None if leading is None else first_screen(leading, title=title, beside=beside)
+    visible = [typed(plain(document)) for document in documents]
+    leading = leading_document(visible)
+    companion = [document for document in visible if document is not leading]
+    screen = None if leading is None else first_screen(leading, title=title, beside=companion)
     script = "\n".join(page_asset(name) for name in _SCRIPTS)
     parts = [
         document_part(document, number, leads=document is leading)
-        for number, document in enumerate(shown)
-        if document.kind not in _SILENT or len(shown) == 1
+        for number, document in enumerate(visible)
+        if document.kind not in _SILENT or len(visible) == 1
     ]
-    (entries, diagrams), saved = confidences(shown), policies(shown)
+    (entries, diagrams), saved = confidences(visible), policies(visible)
     return (
         page_templates()
         .get_template("page.html")
@@ -91,8 +91,8 @@ def render_html(
             places={part["kind"]: part["id"] for part in reversed(parts)},
             questions=_browser(questions, questions_note),
             provenance={
-                "table": block_of(provenance_table(shown), "provenance-table"),
-                "documents": [settings_of(document) for document in shown],
+                "table": block_of(provenance_table(visible), "provenance-table"),
+                "documents": [settings_of(document) for document in visible],
             },
             terms=[
                 {"id": term_id(name), "name": name, **asdict(term)}

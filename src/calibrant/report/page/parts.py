@@ -71,11 +71,11 @@ def _hint(claims: Sequence[Claim]) -> str:
 
 def _blocks(document: Mapping[str, Any], kind: str, claims: Sequence[Claim]) -> list[Block]:
     """Return what the claims do not say; numbers of an audit are in the page's own table."""
-    said = " ".join(claim.text for claim in claims)
+    sentences = " ".join(claim.text for claim in claims)
     return [
         block
         for block in document_blocks(document)
-        if not (isinstance(block, Paragraph) and block.text in said)
+        if not (isinstance(block, Paragraph) and block.text in sentences)
         and not (isinstance(block, Table) and kind == "audit" and block.name in OF_ENTRIES)
     ]
 
@@ -127,8 +127,8 @@ def soft_breaks(text: str) -> Markup:
 
 def soft_words(text: str) -> Markup:
     """Let a sentence break inside of a name after a slash or underscore, and never before a %."""
-    kept = text.replace(" %", "\u00a0%")
-    return Markup("<wbr>").join(re.split(r"(?<=[/_])(?=[^/_\s])", kept))
+    selection = text.replace(" %", "\u00a0%")
+    return Markup("<wbr>").join(re.split(r"(?<=[/_])(?=[^/_\s])", selection))
 
 
 def soft_command(text: str) -> Markup:

@@ -55,20 +55,20 @@ def findings(documents: Sequence[Mapping[str, Any]]) -> list[Headline]:
     >>> found[0].question, found[0].text
     ('Where it may answer alone', 'May answer 60 % of the questions alone.')
     """
-    answered = []
-    for kind, question, wanted in _QUESTIONS:
+    answers = []
+    for kind, question, target in _QUESTIONS:
         of_kind = [document for document in documents if kind_of(document) == kind]
-        claim = _largest([claim for document in of_kind for claim in claims_of(document)], wanted)
+        claim = _largest([claim for document in of_kind for claim in claims_of(document)], target)
         if claim is not None:
             model = claim.subject.get("model")
-            whose = f" ({model})" if model and str(model) not in claim.text else ""
-            answered.append(Headline(kind, question + whose, claim.text))
-    return answered
+            owner = f" ({model})" if model and str(model) not in claim.text else ""
+            answers.append(Headline(kind, question + owner, claim.text))
+    return answers
 
 
 def _largest(claims: Sequence[Claim], wanted: Sequence[str]) -> Claim | None:
-    shown = [claim for claim in claims if claim.outcome == "shown"]
-    kinds = ([claim for claim in shown if claim.id.startswith(name)] for name in wanted)
+    visible = [claim for claim in claims if claim.outcome == "shown"]
+    kinds = ([claim for claim in visible if claim.id.startswith(name)] for name in wanted)
     of_kind = next(filter(None, kinds), [])
     first = headline(of_kind, 1)
     return next((claim for claim in of_kind if [claim.text] == first), None)
@@ -137,11 +137,11 @@ def first_screen(
     warnings += warnings_of(typed(document))
     words = accumulate(len(text.split()) for text in warnings)
     # As many as fit above the picture; the first always stands there.
-    shown = max(sum(number <= _WARNING_WORDS for number in words), 1)
+    display = max(sum(number <= _WARNING_WORDS for number in words), 1)
     return Screen(
         title=title_line(document, title=title),
-        warnings=warnings[:shown],
-        more_warnings=warnings[shown:],
+        warnings=warnings[:display],
+        more_warnings=warnings[display:],
         notes=notes_of(typed(document)),
         badge=badge_of(document, claims),
         sentence=sentences[0] if sentences else (chart.title if chart else ""),
@@ -168,7 +168,7 @@ def _short_first(sentences: Sequence[str], chart: Chart | None) -> list[str]:
         sentences = [bare, f"{interval}.", *sentences[1:]]
     if not sentences or len(sentences[0].split()) <= _WORDS_ABOVE or chart is None:
         return list(sentences)
-    head, mark, rest = sentences[0].partition(". ")
+    head, mark, tail = sentences[0].partition(". ")
     if mark and len(head.split()) <= _WORDS_ABOVE:
-        return [f"{head}.", rest, *sentences[1:]]
+        return [f"{head}.", tail, *sentences[1:]]
     return [chart.title, *sentences]

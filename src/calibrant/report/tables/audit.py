@@ -183,7 +183,7 @@ def _p_corrected(entry: AuditBlock) -> Number:
 
 
 def _named(places: Sequence[str]) -> str:
-    shown = dict.fromkeys(places)
-    if len(shown) <= _PLACES_NAMED:
-        return ", ".join(shown)
-    return f"{next(iter(shown))} and {len(shown) - 1:,} more"
+    display = dict.fromkeys(places)
+    if len(display) <= _PLACES_NAMED:
+        return ", ".join(display)
+    return f"{next(iter(display))} and {len(display) - 1:,} more"

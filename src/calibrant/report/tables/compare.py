@@ -58,8 +58,8 @@ def blocks(document: CompareFields) -> Iterator[Block]:
     for entry in document.not_compared or []:
         names = (entry.model, entry.method, *(entry.group or {}).values())
         places.setdefault(entry.reason, []).append(" / ".join(filter(None, names)))
-    for reason, named in places.items():
-        yield Paragraph(f"Not compared: {', '.join(named)}, because {reason}.")
+    for reason, by_name in places.items():
+        yield Paragraph(f"Not compared: {', '.join(by_name)}, because {reason}.")
 
 
 _Placed = entries.CompareEntry | entries.PairEntry | entries.SelfPreference | entries.Compared
@@ -104,11 +104,11 @@ def _marks(entry: entries.Standing) -> str:
 def _league(document: CompareFields, method: str) -> Table:
     first = document.results[0].views
     views = [view for view in _VIEWS if getattr(first, view) != entries.CompareView()]
-    ranked = sorted(
+    ranking = sorted(
         document.results, key=lambda e: (str(e.method), str(e.group), e.views.raw.ece.number)
     )
     return table_of(
-        ranked,
+        ranking,
         {
             "model": lambda e: _place(e, several=not method) + e.model,
             "accuracy": "accuracy",
@@ -160,8 +160,8 @@ def _pairs(pairs: Sequence[entries.PairEntry], *, several: bool) -> Table:
 
 def _gap(pair: entries.PairEntry, view: str) -> cells.Number:
     mark = "tie" if pair.ties[view]["ece"] else "alone"
-    shown = pair.better[view] is not None
-    return cells.estimate_cell(getattr(pair.gaps, view).ece, mark="" if shown else mark)
+    visible = pair.better[view] is not None
+    return cells.estimate_cell(getattr(pair.gaps, view).ece, mark="" if visible else mark)
 
 
 def _verdict(pair: entries.PairEntry) -> str:

@@ -28,19 +28,19 @@ def blocks(document: DecideFields) -> Iterator[Block]:
     yield from claims_first(document)
     if len(document.results) > 1:
         yield _overview(document.results)
-    answered: Columns = {"answered": lambda e: share_cell(e.share)}
+    answers: Columns = {"answered": lambda e: share_cell(e.share)}
     wrong: Columns = {"wrong among answered": lambda e: percent_cell(e.error)}
     labels: Columns = {"labels": lambda e: number_cell(e.labels, missing="no limit")}
     for entry in document.results:
         step = max(1, len(entry.curve) // _SHOWN)
-        columns = {"threshold": "threshold", **answered, **wrong}
+        columns = {"threshold": "threshold", **answers, **wrong}
         title = f"{entry_name(entry)}: error by threshold"
         if entry.curve:
             yield table_of(entry.curve[step - 1 :: step], columns, title)
         if entry.sets:
             sizes = list(enumerate(entry.sets.sizes, start=1))
-            held: Columns = {"classes in the set": lambda e: e[0], "answers": lambda e: e[1]}
-            yield table_of(sizes, held, "How large the sets are", main=True)
+            holding: Columns = {"classes in the set": lambda e: e[0], "answers": lambda e: e[1]}
+            yield table_of(sizes, holding, "How large the sets are", main=True)
         if entry.unit and entry.unit.fields:
             fields: Columns = {
                 "field": "field",
@@ -53,7 +53,7 @@ def blocks(document: DecideFields) -> Iterator[Block]:
             yield table_of(entry.unit.fields, fields, title)
         if entry.more_labels:
             title = "What more labels would likely allow"
-            yield table_of(entry.more_labels, {**labels, **answered}, title)
+            yield table_of(entry.more_labels, {**labels, **answers}, title)
     yield from rows_left_out(document)
 
 
@@ -143,13 +143,13 @@ def cascade_blocks(document: CascadeFields) -> Iterator[Block]:
 
 def _areas(entry: CascadeEntry) -> Table:
     against: dict[str, Cell] = {pair.b: points_cell(pair.area) for pair in entry.comparisons}
-    ahead: Columns = {"first is ahead by": lambda e: against.get(e.name, "")}
+    lead: Columns = {"first is ahead by": lambda e: against.get(e.name, "")}
     return table_of(
         entry.strategies,
         {
             "rule": "words",
             "right on average": lambda e: percent_cell(e.area),
-            **(ahead if against else {}),
+            **(lead if against else {}),
         },
         "When to ask the next model, by budgets from the cheapest to the largest model",
         note=_NOTE,

@@ -81,18 +81,18 @@ def _across(rows: list[GroupAcross]) -> Table:
 
 def _trend_words(trend: Trend) -> Iterator[str]:
     """Answer: does the grouping loss fall with tuning, and with size?"""
-    asked = []
+    request = []
     if trend.tuned and trend.tuned.mean:
         pairs = len(trend.tuned.pairs)
-        asked.append(("Tuning", trend.tuned.mean, f"on average of {pairs} pairs"))
+        request.append(("Tuning", trend.tuned.mean, f"on average of {pairs} pairs"))
     for pair in trend.tuned.pairs if trend.tuned else ():
         if pair.exact is not None:
             name = f"{pair.tuned} instead of {pair.base}"
-            asked.append((name, pair.exact, "by Brier scores of one outcome"))
+            request.append((name, pair.exact, "by Brier scores of one outcome"))
     if trend.size:
         models = trend.size.models
-        asked.append(("Twice the size", trend.size.per_doubling, f"over {models} models"))
-    for what, change, over in asked:
+        request.append(("Twice the size", trend.size.per_doubling, f"over {models} models"))
+    for what, change, over in request:
         value, low, high = change.value or 0.0, change.low or 0.0, change.high or 0.0
         if low <= 0 <= high:
             interval = f"by {value:+.4f} {over} (95 % interval {low:+.4f} to {high:+.4f})"
@@ -115,14 +115,14 @@ def _trend(trend: Trend) -> Table:
         for pair in tuned.pairs:
             reach = "" if pair.reach is None else f" ± {pair.reach:.4f}"
             exact = "" if pair.exact is None else _exact(pair.exact)
-            said = f"{pair.difference:+.4f}{reach}"
-            rows.append((f"{pair.base} -> {pair.tuned}", said, exact, ""))
+            statement = f"{pair.difference:+.4f}{reach}"
+            rows.append((f"{pair.base} -> {pair.tuned}", statement, exact, ""))
         if tuned.mean:
             rows.append(("tuned, mean of pairs", cells.estimate_cell(tuned.mean, digits=4), "", ""))
-    named = ("when", "grouping loss", "by Brier scores", "p")
-    used = [place for place in range(len(named)) if any(row[place] != "" for row in rows)]
+    names = ("when", "grouping loss", "by Brier scores", "p")
+    used = [place for place in range(len(names)) if any(row[place] != "" for row in rows)]
     return Table(
-        tuple(named[place] for place in used),
+        tuple(names[place] for place in used),
         tuple(tuple(row[place] for place in used) for row in rows),
         "Grouping loss by size and tuning",
         note="Change of the loss; below 0: less is left to correct. Intervals of means are over "
@@ -160,8 +160,8 @@ def _losses(entry: GroupsEntry) -> Table:
 
 
 def _groups(entry: GroupsEntry, *, named: bool) -> Table:
-    shown = entry.groups[:_ROWS]
-    more = len(entry.groups) - len(shown) + entry.groups_not_shown
+    visible = entry.groups[:_ROWS]
+    more = len(entry.groups) - len(visible) + entry.groups_not_shown
     note = f"{entry_name(entry)}. " if named else ""
     note += (
         "Gaps in points: says minus right; then at equal confidence, for flagged groups beyond "
@@ -173,7 +173,7 @@ def _groups(entry: GroupsEntry, *, named: bool) -> Table:
         note += f" {more} more in the JSON."
     echo: Columns = {"echo of": lambda e: e.echo_of or ""}
     return table_of(
-        shown,
+        visible,
         {
             "group": "rule",
             "rows": "n",
@@ -182,7 +182,7 @@ def _groups(entry: GroupsEntry, *, named: bool) -> Table:
             "gap": lambda e: _points(e.gap),
             "gap at equal confidence": lambda e: cells.points_cell(e.beyond),
             "flag": _mark,
-            **(echo if any(group.echo_of for group in shown) else {}),
+            **(echo if any(group.echo_of for group in visible) else {}),
         },
         f"{entry_name(entry)}: groups",
         note=note,

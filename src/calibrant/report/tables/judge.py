@@ -67,23 +67,23 @@ def _tables(entry: JudgeEntry, name: str, *, main: bool) -> Iterator[Table | Par
     if entry.disagreements:
         yield _surprises(entry, name)
     if entry.labels_needed is not None:
-        needed = entry.labels_needed
+        labels_needed = entry.labels_needed
         yield Paragraph(
-            f"{name}{needed.labels:,} rated rows in all would give people's mean to within "
-            f"{size_words(entry, needed.precision)}."
+            f"{name}{labels_needed.labels:,} rated rows in all would give people's mean to within "
+            f"{size_words(entry, labels_needed.precision)}."
         )
 
 
 def rating(entry: JudgeEntry, value: float | EstimateEntry | None, *, sign: bool = False) -> Number:
     """Return a rating by people as a cell: of yes/no and pairs a share."""
-    known = value if isinstance(value, EstimateEntry) else EstimateEntry(value=value)
-    if known.low == known.high:
-        known = EstimateEntry(value=known.value)
+    is_known = value if isinstance(value, EstimateEntry) else EstimateEntry(value=value)
+    if is_known.low == is_known.high:
+        is_known = EstimateEntry(value=is_known.value)
     share = entry.scale.kind != "ratings"
     span = entry.scale.people[1] - entry.scale.people[0]
     digits = 1 if share else 2 if span <= 10 else 1
     unit = "points" if share and sign else "share" if share else "probability"
-    return Number(known.value, known.low, known.high, unit, digits, signed=sign)  # type: ignore[arg-type]
+    return Number(is_known.value, is_known.low, is_known.high, unit, digits, signed=sign)  # type: ignore[arg-type]
 
 
 def _judges(entries: list[JudgeEntry]) -> Table:
@@ -98,9 +98,9 @@ def _judges(entries: list[JudgeEntry]) -> Table:
         "judge says": lambda e: rating(e, e.people_mean.judge_only),
         **({"labels per dollar": _per_dollar} if costs else {}),
     }
-    ranked = sorted(entries, key=lambda entry: -entry.people_mean.labels_saved)
+    ranking = sorted(entries, key=lambda entry: -entry.people_mean.labels_saved)
     note = "Worth: labels by people that would have to be added for the same precision without it."
-    return table_of(ranked, columns, "Judges", note=note, main=True)
+    return table_of(ranking, columns, "Judges", note=note, main=True)
 
 
 def _per_dollar(entry: JudgeEntry) -> Number:
@@ -111,8 +111,8 @@ def _per_dollar(entry: JudgeEntry) -> Number:
 
 
 def _kappa(estimate: EstimateEntry | None) -> Number:
-    known = estimate or EstimateEntry()
-    return Number(known.value, known.low, known.high, digits=2, missing="other scale")
+    is_known = estimate or EstimateEntry()
+    return Number(is_known.value, is_known.low, is_known.high, digits=2, missing="other scale")
 
 
 def _models(entry: JudgeEntry, models: list[JudgedModel], title: str, *, main: bool) -> Table:
@@ -125,9 +125,9 @@ def _models(entry: JudgeEntry, models: list[JudgedModel], title: str, *, main: b
         "rated": "labels",
         "rows": "n",
     }
-    ranked = sorted(models, key=lambda model: -(model.combined.value or 0.0))
+    ranking = sorted(models, key=lambda model: -(model.combined.value or 0.0))
     note = "People: the mean that people would give all rows, with its 95 % interval."
-    return table_of(ranked, columns, title, note=note, main=main)
+    return table_of(ranking, columns, title, note=note, main=main)
 
 
 def _judge_says(entry: JudgeEntry, value: float) -> Number:
@@ -137,8 +137,10 @@ def _judge_says(entry: JudgeEntry, value: float) -> Number:
 
 
 def _strength(estimate: EstimateEntry | None) -> Number:
-    known = estimate or EstimateEntry()
-    return Number(known.value, known.low, known.high, digits=2, signed=True, missing="open")
+    is_known = estimate or EstimateEntry()
+    return Number(
+        is_known.value, is_known.low, is_known.high, digits=2, signed=True, missing="open"
+    )
 
 
 def _map(entry: JudgeEntry, name: str) -> Table:
@@ -186,15 +188,15 @@ def _pairs(entry: JudgeEntry, name: str) -> Table:
         "by, log odds" if pairs else "by": lambda e: _lead(entry, e, pairs=pairs),
         "p, Holm": lambda e: p_cell(e.p_adjusted),
     }
-    ranked = sorted(entry.pairs, key=lambda pair: pair.p_adjusted or 0.0)
+    ranking = sorted(entry.pairs, key=lambda pair: pair.p_adjusted or 0.0)
     return table_of(
-        ranked, columns, _title(name, "models against each other"), labels=2, folded=True
+        ranking, columns, _title(name, "models against each other"), labels=2, folded=True
     )
 
 
 def _lead(entry: JudgeEntry, pair: JudgedPair, *, pairs: bool) -> Number:
-    ahead = pair.difference if (pair.difference.value or 0.0) >= 0 else pair.difference.turned()
-    return _strength(ahead) if pairs else rating(entry, ahead, sign=True)
+    lead = pair.difference if (pair.difference.value or 0.0) >= 0 else pair.difference.turned()
+    return _strength(lead) if pairs else rating(entry, lead, sign=True)
 
 
 def _surprises(entry: JudgeEntry, name: str) -> Table:

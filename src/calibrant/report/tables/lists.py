@@ -154,8 +154,8 @@ def serve_blocks(document: fields.ServeFields) -> Iterator[Block]:
     for totals in document.results:
         count, cost = totals["questions"], totals["cost"]
         yield Paragraph(f"Served {count:,} questions for {cost:.4g} in all.", strong=True)
-        if answered := totals["answered_by"]:
-            rows = tuple((name, number_cell(n)) for name, n in answered.items())
+        if answers := totals["answered_by"]:
+            rows = tuple((name, number_cell(n)) for name, n in answers.items())
             yield Table(("answered by", "questions"), rows)
 
 
@@ -222,10 +222,10 @@ def _expected(entry: ImportedLog) -> Number:
 
 def _problems(logs: Sequence[tuple[str, ImportedLog]], total: int) -> Table:
     rows = [(name, part["place"], part["reason"]) for name, log in logs for part in log.problems]
-    shown = tuple(rows[:_PROBLEMS_SHOWN])
-    hint = Hint("{0}; {out} writes all of them to unreadable.csv", f"{len(shown)} of {total:,}")
-    note = hint.shell() if total > len(shown) else ""
-    return Table(("log", "part", "why"), shown, "Could not be read", note, labels=3)
+    visible = tuple(rows[:_PROBLEMS_SHOWN])
+    hint = Hint("{0}; {out} writes all of them to unreadable.csv", f"{len(visible)} of {total:,}")
+    note = hint.shell() if total > len(visible) else ""
+    return Table(("log", "part", "why"), visible, "Could not be read", note, labels=3)
 
 
 # -- confidence methods -----------------------------------------------------------------------
@@ -279,8 +279,8 @@ def _for_study(document: fields.MethodsFields) -> Iterator[Block]:
     for entry in results:
         method, model = entry["method"], entry["model"]
         if entry["available"]:
-            count, of = entry["questions"] - entry["missing"], entry["questions"]
-            ready.setdefault(method, {})[model] = said_cell(count, f"{count:,} of {of:,}")
+            count, part = entry["questions"] - entry["missing"], entry["questions"]
+            ready.setdefault(method, {})[model] = said_cell(count, f"{count:,} of {part:,}")
         else:
             methods, where = lacking.setdefault(entry["reason"], ({}, {}))
             methods[method] = where[model] = None

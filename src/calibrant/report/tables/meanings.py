@@ -23,14 +23,14 @@ def blocks(document: SemanticsFields) -> Iterator[Block]:
         f"{f', with embeddings by {embedder}' if embedder else ''}.",
         strong=True,
     )
-    judged = "No judge was asked: rules decided, or left the grade open."
+    verdicts = "No judge was asked: rules decided, or left the grade open."
     if document.judge is not None:
-        judged = (
+        verdicts = (
             f"Judge {document.judge}: {document.judge_calls:,} calls, "
             f"{document['judge_calls_refused']:,} refused by the cap, "
             f"{document['judge_replies_unreadable']:,} replies unreadable."
         )
-    yield Paragraph(judged)
+    yield Paragraph(verdicts)
     for title, first, counts in (
         ("Who graded", "grader", document.graders),
         ("Who joined answers into meanings", "rule or judge", document.joined_by),
@@ -61,8 +61,10 @@ def _doubts(document: SemanticsFields) -> Iterator[Block]:
     if document["judge_asymmetric"]:
         yield Paragraph("The judge's verdict depended on the order for some pairs.")
     if document["texts_mended"]:
-        mended = ", ".join(f"{name} {count:,}" for name, count in document["texts_mended"].items())
-        yield Paragraph(f"Texts that were mended before reading: {mended}.")
+        corrected = ", ".join(
+            f"{name} {count:,}" for name, count in document["texts_mended"].items()
+        )
+        yield Paragraph(f"Texts that were mended before reading: {corrected}.")
     examples = {
         "conflict_examples": "joined and kept apart",
         "judge_asymmetric": "order matters",
@@ -195,11 +197,12 @@ def _remarks(block: SemanticEntry) -> Iterator[str]:
         yield f"questions left out: {counts}."
     if block.noise_floor.refused:
         yield f"chance is not tested: {block.noise_floor.refused}."
-    if judged := block.judging:
+    if verdicts := block.judging:
         yield (
             "with the errors of classes and grades, as a second judge finds them in "
-            f"{judged.questions:,} questions, Sem1-ECE is {cells.estimate_cell(judged.sem1)} and "
-            f"Sem2-ECE {cells.estimate_cell(judged.sem2)}."
+            f"{verdicts.questions:,} questions, Sem1-ECE is "
+            f"{cells.estimate_cell(verdicts.sem1)} and "
+            f"Sem2-ECE {cells.estimate_cell(verdicts.sem2)}."
         )
     value = block.sem2.value
     for shift, when in (
@@ -207,8 +210,8 @@ def _remarks(block: SemanticEntry) -> Iterator[str]:
         (block.right_joined_shift, "all answers that are graded right were one meaning"),
     ):
         if shift and value is not None and shift.sem2.value is not None:
-            other = cells.number_cell(value - shift.sem2.value)
-            yield f"if {when}, Sem2-ECE would be {other} instead of {cells.number_cell(value)}."
+            peer = cells.number_cell(value - shift.sem2.value)
+            yield f"if {when}, Sem2-ECE would be {peer} instead of {cells.number_cell(value)}."
     near, allowed = (block.bounds.get(f"near_an_edge{end}") or 0.0 for end in ("", "_allowed"))
     if near > allowed:
         yield (

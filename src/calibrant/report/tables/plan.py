@@ -31,8 +31,8 @@ def blocks(document: PlanFields) -> Iterator[Block]:
     if theory is not None and (pairs := _published_pairs(theory)):
         yield Paragraph(_told_apart(pairs), strong=True)
     yield from tables if first else ()
-    asked = theory is not None and bool(_published_pairs(theory))
-    yield from _worst_case(document, strong=not plans and not asked)
+    request = theory is not None and bool(_published_pairs(theory))
+    yield from _worst_case(document, strong=not plans and not request)
     yield from () if first else tables
     if document.measured:
         yield _measured(document.measured)
@@ -62,8 +62,8 @@ def _worst_case(document: PlanFields, *, strong: bool) -> Iterator[Block]:
 
 def _labels_for_claim(plans: list[entries.ClaimPlanEntry], entry: entries.PlanEntry) -> Table:
     """Return the labels that show the claim; what the worst case asks for is a remark."""
-    asked = [(plan, plan.needed) for plan in plans if plan.needed]
-    needed, worst = asked[0][1], entry.passive_labels
+    request = [(plan, plan.needed) for plan in plans if plan.needed]
+    labels_needed, worst = request[0][1], entry.passive_labels
     note = "By the test that label and audit use."
     if worst is not None and entry.precision is not None:
         note += (
@@ -71,9 +71,9 @@ def _labels_for_claim(plans: list[entries.ClaimPlanEntry], entry: entries.PlanEn
             f"{points(entry.precision)}."
         )
     return table_of(
-        [(plan, truth) for plan, needs in asked for truth in (needs.calibrated, needs.half)],
+        [(plan, truth) for plan, needs in request for truth in (needs.calibrated, needs.half)],
         {
-            "model": lambda row: _named(row[0], [plan for plan, _ in asked]),
+            "model": lambda row: _named(row[0], [plan for plan, _ in request]),
             "if its error is": lambda row: cells.said_cell(
                 row[1].true_error, points(row[1].true_error) if row[1].true_error else "calibrated"
             ),
@@ -81,19 +81,19 @@ def _labels_for_claim(plans: list[entries.ClaimPlanEntry], entry: entries.PlanEn
             "looking all the time": lambda row: _labels(row[1].all_looks),
             "then used, on average": lambda row: _labels(row[1].mean_used),
         },
-        f"Labels that show an error below {points(needed.threshold)} with a chance of "
-        f"{percent(needed.power)}",
+        f"Labels that show an error below {points(labels_needed.threshold)} with a chance of "
+        f"{percent(labels_needed.power)}",
         note=note,
     )
 
 
 def _shown_by_labels(plans: list[entries.ClaimPlanEntry]) -> Table:
     """Return the smallest errors that a number of labels can show."""
-    shown = [plan for plan in plans if plan.shows]
-    shows = shown[0].shows
+    visible = [plan for plan in plans if plan.shows]
+    shows = visible[0].shows
     assert shows is not None
     columns: Columns = {
-        "model": lambda plan: _named(plan, shown),
+        "model": lambda plan: _named(plan, visible),
         "if it is calibrated": lambda plan: _below(plan.shows.calibrated),
         "if its error is half of that": lambda plan: _below(plan.shows.half),
     }
@@ -101,7 +101,7 @@ def _shown_by_labels(plans: list[entries.ClaimPlanEntry]) -> Table:
         "The smallest limit that the error can be shown to be below, with a chance of "
         f"{percent(shows.power)}, by the test that label and audit use."
     )
-    return table_of(shown, columns, f"What {count(shows.labels, 'label')} can show", note=note)
+    return table_of(visible, columns, f"What {count(shows.labels, 'label')} can show", note=note)
 
 
 def _below(value: float | None) -> cells.Number:
@@ -109,7 +109,7 @@ def _below(value: float | None) -> cells.Number:
 
 
 def _named(plan: entries.ClaimPlanEntry, plans: list[entries.ClaimPlanEntry]) -> str:
-    several = len({other.method for other in plans}) > 1
+    several = len({peer.method for peer in plans}) > 1
     names = (plan.model, plan.method if several else None, plan.group)
     return " / ".join(str(name) for name in names if name is not None)
 
@@ -122,9 +122,9 @@ def _headline(entry: entries.PlanEntry) -> str:
     sentences = []
     if entry.precision is not None:
         passive = entry.passive_labels
-        asked = "no number of" if passive is None else f"{passive:,}"
+        request = "no number of" if passive is None else f"{passive:,}"
         sentences.append(
-            f"Knowing the calibration error within {points(entry.precision)} takes {asked} "
+            f"Knowing the calibration error within {points(entry.precision)} takes {request} "
             f"random labels in the worst case, or {entry.active_labels:,} chosen ones."
         )
     if entry.labels is not None and entry.active_precision is not None:
@@ -232,14 +232,14 @@ def theory_tables(theory: entries.TheoryEntry) -> list[Table]:
     note = "Correlations are between ranks of bins of confidence, tested by permutation."
     computed = Table(("asked", "answer"), tuple(_computed(theory)), title, note, labels=2)
     pairs = _published_pairs(theory)
-    told = [_published(pairs)] if pairs else []
-    return [*told, *(table for table in (rates, computed) if table.rows)]
+    notes = [_published(pairs)] if pairs else []
+    return [*notes, *(table for table in (rates, computed) if table.rows)]
 
 
 def _rates(theory: entries.TheoryEntry) -> Iterator[Row]:
     if sizes := theory.horizon:
-        both = (cells.said_cell(sizes[kind], f"{sizes[kind]:,.3g}") for kind in _BOTH)
-        yield "largest size still verified", *both
+        pair = (cells.said_cell(sizes[kind], f"{sizes[kind]:,.3g}") for kind in _BOTH)
+        yield "largest size still verified", *pair
     if scaling := theory.scaling:
         labels = cells.Number(scaling["labels"], unit="count")
         yield f"labels at size {scaling['size']:,.3g}", "", labels
@@ -294,19 +294,19 @@ def _published_pairs(theory: entries.TheoryEntry) -> list[entries.PublishedEntry
 
 
 def _told_apart(pairs: Sequence[entries.PublishedEntry]) -> str:
-    shown = sum(pair.outcome == "shown" for pair in pairs)
+    display = sum(pair.outcome == "shown" for pair in pairs)
     if len(pairs) == 1:
-        return f"The two published scores {'differ' if shown else 'may be equal: undecided'}."
-    return f"{shown} of {len(pairs)} pairs of published scores are shown to differ."
+        return f"The two published scores {'differ' if display else 'may be equal: undecided'}."
+    return f"{display} of {len(pairs)} pairs of published scores are shown to differ."
 
 
 def _published(pairs: Sequence[entries.PublishedEntry]) -> Table:
     """Return every pair of published scores: can they differ?"""
-    named = pairs[0].model_a is not None
+    names = pairs[0].model_a is not None
     several = len({pair.benchmark for pair in pairs}) > 1
     columns: Columns = {
-        "first": lambda e: e.model_a if named else cells.number_cell(e.a, digits=3),
-        "second": lambda e: e.model_b if named else cells.number_cell(e.b, digits=3),
+        "first": lambda e: e.model_a if names else cells.number_cell(e.a, digits=3),
+        "second": lambda e: e.model_b if names else cells.number_cell(e.b, digits=3),
         **({"benchmark": "benchmark"} if several else {}),
         "points": lambda e: _points_gap(e.gap),
         "": "outcome",
@@ -332,7 +332,7 @@ def leaderboard_blocks(document: LeaderboardFields) -> Iterator[Block]:
     """Yield the blocks of a ``calibrant.leaderboard/1`` document: ranks, and what is open."""
     metric, unstable, pairs = document.metric, document.instability, document.pairs
     share = cells.share_cell(unstable.share)
-    measured = cells.percent_cell if metric == "accuracy" else cells.estimate_cell
+    measurements = cells.percent_cell if metric == "accuracy" else cells.estimate_cell
     yield Paragraph(
         f"{len(document.groups)} groups among {len(document.results)} models; "
         f"{sum(pair.tie for pair in pairs)} of {len(pairs)} pairs are ties.",
@@ -343,7 +343,7 @@ def leaderboard_blocks(document: LeaderboardFields) -> Iterator[Block]:
         "rank": "rank",
         "rank interval": lambda e: cells.rank_cell(e.rank_low, e.rank_high),
         "group": "group",
-        metric: lambda e: measured(getattr(e, metric)),
+        metric: lambda e: measurements(getattr(e, metric)),
         f"rank moves at {share}": lambda e: cells.share_cell(unstable.models[e.model]),
     }
     title = f"Leaderboard by {metric}, {document.questions:,} questions"

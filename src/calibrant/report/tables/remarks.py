@@ -114,10 +114,10 @@ def row_in_words(row: Mapping[str, Any]) -> tuple[str, str]:
     >>> row_in_words({"question": "2+2?", "answer": "5", "reference": "4", "model": "m"})
     ('2+2?', 'answers 5; right: 4 (m)')
     """
-    asked = row.get("question") or f"question {row['question_id']}"
+    request = row.get("question") or f"question {row['question_id']}"
     texts = {"answers ": row.get("answer"), "right: ": row.get("reference")}
-    said = "; ".join(f"{words}{text}" for words, text in texts.items() if text)
-    return str(asked), f"{said} ({row['model']})".strip() if said else str(row["model"])
+    sentences = "; ".join(f"{words}{text}" for words, text in texts.items() if text)
+    return str(request), f"{sentences} ({row['model']})".strip() if sentences else str(row["model"])
 
 
 def _cell(value: Any) -> Cell:

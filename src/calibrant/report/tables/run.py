@@ -50,19 +50,19 @@ def _repaired(document: RunFields) -> Iterator[Block]:
 
 def _probed(document: RunFields) -> Iterator[Block]:
     """Say what each endpoint takes, and what it refuses in its own words."""
-    for one in document["probe"]:
-        if one["problem"]:
-            yield Paragraph(f"{one['model']} does not answer: {one['problem']}", strong=True)
+    for item in document["probe"]:
+        if item["problem"]:
+            yield Paragraph(f"{item['model']} does not answer: {item['problem']}", strong=True)
             continue
-        text = f"{one['model']} answers '{one['answer'].strip()}' in {one['seconds']:.1f} s"
-        text += f" as {one['answered_by']}." if one["answered_by"] else "."
+        text = f"{item['model']} answers '{item['answer'].strip()}' in {item['seconds']:.1f} s"
+        text += f" as {item['answered_by']}." if item["answered_by"] else "."
         yield Paragraph(text, strong=True)
-        yield Paragraph(f"It takes {', '.join(one['takes']) or 'no setting'}.")
-        for name, words in one["refuses"].items():
+        yield Paragraph(f"It takes {', '.join(item['takes']) or 'no setting'}.")
+        for name, words in item["refuses"].items():
             yield Paragraph(f"It refuses {name}: {words}")
-        if one["thinking_tokens"]:
-            yield Paragraph(f"It spent {one['thinking_tokens']:,} tokens on thinking.")
-        if one["cut_off"]:
+        if item["thinking_tokens"]:
+            yield Paragraph(f"It spent {item['thinking_tokens']:,} tokens on thinking.")
+        if item["cut_off"]:
             yield Paragraph("The answer was cut off: raise thinking_tokens of the model.")
 
 
@@ -232,6 +232,6 @@ def _sentence(document: StudyFields) -> str:
     paid = [cost for cost in costs if cost is not None]
     price = f" for ${sum(paid):,.2f}" if costs and paid == costs else ""
     unknown = "" if price else " What they cost is not known."
-    by = f" of {models}" if models else ""
+    key = f" of {models}" if models else ""
     kinds = f" to {purposes} kinds of prompt" if purposes > 1 else ""
-    return f"{document.name}: {draws:,} answers{by}{kinds}{price}.{unknown}"
+    return f"{document.name}: {draws:,} answers{key}{kinds}{price}.{unknown}"

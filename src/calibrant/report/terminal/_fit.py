@@ -45,16 +45,16 @@ def fitted(table: Table, width: int) -> list[RenderableType]:
     """
     forms: tuple[Form, ...] = ("whole", "stacked")
     for form, heads in product(forms, "\n "):
-        written = _written(table, form)
-        natural = _natural(written, heads)
-        least = sum(min(size, _NAME_WIDTH) for size in natural[: written.labels])
-        room = _room(width, len(natural)) - sum(natural[written.labels :])
-        if written.labels >= len(natural) and sum(natural) > room:
-            return _drawn(written, _by_length(written, room))
+        text = _written(table, form)
+        natural = _natural(text, heads)
+        least = sum(min(size, _NAME_WIDTH) for size in natural[: text.labels])
+        room = _room(width, len(natural)) - sum(natural[text.labels :])
+        if text.labels >= len(natural) and sum(natural) > room:
+            return _drawn(text, _by_length(text, room))
         if least <= room:
-            names = shared_out(natural[: written.labels], room)
-            return _drawn(written, [*names, *natural[written.labels :]])
-    parts = _parts(written, width)
+            names = shared_out(natural[: text.labels], room)
+            return _drawn(text, [*names, *natural[text.labels :]])
+    parts = _parts(text, width)
     return [block for part in parts for block in _drawn(part, _part_widths(part, width))]
 
 
@@ -86,23 +86,23 @@ def _by_length(table: _Written, room: int) -> list[int]:
     """Share the room out among words, which can always be wrapped: by the length of all of them."""
     lengths = [sum(map(cell_len, cells)) or 1 for cells in zip(*table.rows, strict=True)]
     least = [min(size, room // len(lengths), _WORD) for size in _natural(table)]
-    left = room - sum(least)
-    wanted = [left * length // sum(lengths) for length in lengths]
+    remaining = room - sum(least)
+    targets = [remaining * length // sum(lengths) for length in lengths]
     spare = [max(size - floor, 0) for size, floor in zip(_natural(table), least, strict=True)]
-    more = [min(want, most) for want, most in zip(wanted, spare, strict=True)]
+    more = [min(want, most) for want, most in zip(targets, spare, strict=True)]
     # What short columns leave goes to the longest one.
-    more[lengths.index(max(lengths))] += left - sum(more)
+    more[lengths.index(max(lengths))] += remaining - sum(more)
     return [max(floor + extra, 1) for floor, extra in zip(least, more, strict=True)]
 
 
 def shared_out(natural: Sequence[int], room: int) -> list[int]:
     """Share the room out: short columns get what they need, long ones the rest alike."""
-    given = [0] * len(natural)
-    left = max(room, len(natural))
-    for done, place in enumerate(sorted(range(len(natural)), key=natural.__getitem__)):
-        given[place] = max(min(natural[place], left // (len(natural) - done)), 1)
-        left -= given[place]
-    return given
+    values = [0] * len(natural)
+    remaining = max(room, len(natural))
+    for finished, place in enumerate(sorted(range(len(natural)), key=natural.__getitem__)):
+        values[place] = max(min(natural[place], remaining // (len(natural) - finished)), 1)
+        remaining -= values[place]
+    return values
 
 
 def _parts(table: _Written, width: int) -> list[_Written]:
@@ -113,7 +113,7 @@ def _parts(table: _Written, width: int) -> list[_Written]:
     groups: list[list[int]] = [[]]
     for place in range(keys, len(table.columns)):
         tried = [*groups[-1], place]
-        need = names + sum(wide[one] for one in tried)
+        need = names + sum(wide[item] for item in tried)
         if groups[-1] and need > _room(width, keys + len(tried)):
             groups.append([place])
         else:
@@ -161,13 +161,13 @@ def _drawn(table: _Written, widths: Sequence[int]) -> list[RenderableType]:
     from rich import box
     from rich.table import Table as RichTable
 
-    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    draws = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
     for place, (name, width) in enumerate(zip(table.columns, widths, strict=True)):
         justify: Literal["left", "right"] = "left" if place < table.labels else "right"
         # Fold, never cut: a name that ends in dots is no name.
-        drawn.add_column(name, justify=justify, overflow="fold", width=width)
+        draws.add_column(name, justify=justify, overflow="fold", width=width)
     for row in table.rows:
-        drawn.add_row(
+        draws.add_row(
             *(
                 Text(_wrapped(cell, width), overflow="fold")
                 for cell, width in zip(row, widths, strict=True)
@@ -175,7 +175,7 @@ def _drawn(table: _Written, widths: Sequence[int]) -> list[RenderableType]:
         )
     title = [Text(safe_text(table.title), style="italic")] if table.title else []
     note = [Text(safe_text(table.note), style="dim")] if table.note else []
-    return [Text(), *title, drawn, *note]
+    return [Text(), *title, draws, *note]
 
 
 def _wrapped(text: str, width: int) -> str:

@@ -92,9 +92,9 @@ def compact_lines(
     lines += _wrong(document, width)
     step = next_step(document)
     if step is not None:
-        first, *rest = broken_command(step[1], width - len(_NEXT))
+        first, *tail = broken_command(step[1], width - len(_NEXT))
         lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
-        lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in rest]
+        lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in tail]
     lines += [Text(f"Data:  {safe_text(note)}", style="dim") for note in notes_of(document)]
     lines.append(Text(f"More:  {more}", style="dim"))
     return lines
@@ -105,35 +105,35 @@ def _wrong(document: Mapping[str, Any], width: int) -> list[Text]:
     rows = document.get("wrong") or ()
     lines = [Text(), Text(TITLE, style="bold")] if rows else []
     for row in rows:
-        asked, answered = (cut_text(safe_text(part), width - 9) for part in row_in_words(row))
-        lines += [Text(f" {row['confidence']:>5.0%}  {asked}".replace("%", " %", 1))]
-        lines += [Text(f"         {answered}", style="dim")] if answered else []
+        request, answers = (cut_text(safe_text(part), width - 9) for part in row_in_words(row))
+        lines += [Text(f" {row['confidence']:>5.0%}  {request}".replace("%", " %", 1))]
+        lines += [Text(f"         {answers}", style="dim")] if answers else []
     return lines
 
 
 def _sentences(document: Mapping[str, Any], claims: list[Claim], blocks: Blocks) -> list[Text]:
-    many = len(document.get("results") or ()) > _SENTENCES
-    said = headline(claims, _SENTENCES_OF_MANY if many else _SENTENCES)
-    if not said:
+    number = len(document.get("results") or ()) > _SENTENCES
+    sentences = headline(claims, _SENTENCES_OF_MANY if number else _SENTENCES)
+    if not sentences:
         paragraphs = [b for b in blocks() if isinstance(b, Paragraph)]
-        said = [b.text for b in paragraphs if b.strong] or [b.text for b in paragraphs]
-        said = said[:_SENTENCES_OF_MANY]
+        sentences = [b.text for b in paragraphs if b.strong] or [b.text for b in paragraphs]
+        sentences = sentences[:_SENTENCES_OF_MANY]
     elif document.get("batch"):
         # What was just written, and what to do with it.
-        said.append(next(b.text for b in blocks() if isinstance(b, Paragraph) and b.strong))
+        sentences.append(next(b.text for b in blocks() if isinstance(b, Paragraph) and b.strong))
     badge = badge_of(document, claims)
-    lines = [Text(safe_text(text)) for text in said]
+    lines = [Text(safe_text(text)) for text in sentences]
     if badge is not None and lines:
         # The verdict of most claims need not be that of the sentence beside it: say how many.
-        first = next((claim for claim in claims if claim.text == said[0]), None)
+        first = next((claim for claim in claims if claim.text == sentences[0]), None)
         differs = first is not None and claim_tone(first) not in ("", badge.tone)
         word = badge.words if differs else badge.words.partition(",")[0]
         lines[0] = _led(word, STYLES.get(badge.tone, "bold"), lines[0])
     if claims and document.get("trend"):
         # What was asked for by name is answered before what is said of every table.
-        told = {claim.text for claim in claims}
+        notes = {claim.text for claim in claims}
         strong = [b.text for b in blocks() if isinstance(b, Paragraph) and b.strong]
-        lines[:0] = [Text(text) for text in strong if text not in told]
+        lines[:0] = [Text(text) for text in strong if text not in notes]
     return lines
 
 
@@ -156,11 +156,11 @@ def _table(
     if sort is not None:
         table = _sorted(table, sort)
     cut = len(table.rows) - top
-    drawn = _fitted(replace(table, rows=table.rows[:top]), width)
+    draws = _fitted(replace(table, rows=table.rows[:top]), width)
     if cut > 0:
-        drawn.append(Text(more_rows(cut, len(table.rows)), style="dim"))
+        draws.append(Text(more_rows(cut, len(table.rows)), style="dim"))
     note = textwrap.wrap(safe_text(table.note), width - 2, max_lines=_NOTE, placeholder=" …")
-    return [*drawn, *(Text(f" {line}", style="dim") for line in note)]
+    return [*draws, *(Text(f" {line}", style="dim") for line in note)]
 
 
 def _asked(document: AuditFields, blocks: Blocks, width: int) -> list[Text]:
@@ -217,20 +217,20 @@ def _drawn(
     table: Table, rows: Sequence[Sequence[str]], widths: list[int], width: int
 ) -> list[Text]:
     """Draw as many columns as fit, names first; names give way before a column does."""
-    columns, labels, kept = table.columns, table.labels, len(widths)
-    while kept > 1 and _least(widths[:kept], labels) > width - 1:
-        kept -= 1
-    over = sum(widths[:kept]) + 2 * kept - (width - 1)
-    for place in range(min(labels, kept)):
+    columns, labels, selection = table.columns, table.labels, len(widths)
+    while selection > 1 and _least(widths[:selection], labels) > width - 1:
+        selection -= 1
+    over = sum(widths[:selection]) + 2 * selection - (width - 1)
+    for place in range(min(labels, selection)):
         spare = min(max(over, 0), max(widths[place] - _NAME_LEAST, 0))
         widths[place] -= spare
         over -= spare
-    rows = _named_apart(rows, widths[: min(labels, kept)])
-    lines = [Text(_line(columns, widths[:kept], labels), style="dim")]
-    lines += [Text(_line(row, widths[:kept], labels)) for row in rows]
-    if kept < len(columns):
-        more = counted(len(columns) - kept, "more column")
-        words = Hint(" {0} with {full}: {1}", more, ", ".join(columns[kept:])).shell()
+    rows = _named_apart(rows, widths[: min(labels, selection)])
+    lines = [Text(_line(columns, widths[:selection], labels), style="dim")]
+    lines += [Text(_line(row, widths[:selection], labels)) for row in rows]
+    if selection < len(columns):
+        more = counted(len(columns) - selection, "more column")
+        words = Hint(" {0} with {full}: {1}", more, ", ".join(columns[selection:])).shell()
         lines.append(Text(words[:width], style="dim"))
     return lines
 

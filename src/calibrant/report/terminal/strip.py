@@ -47,16 +47,16 @@ def audit_lines(document: AuditFields, width: int, *, top: int, sort: str | None
     entries = _sorted(document.blocks, sort)
     column = _column(sort)
     several = {name: len({getattr(e, name) for e in entries}) > 1 for name in ("model", "method")}
-    shown: list[AuditBlock | None] = list(entries)
+    visible: list[AuditBlock | None] = list(entries)
     if len(entries) > top:
         half = top // 2
         # Both ends of what has a gap: scores that are no probability are cut first.
-        ranked = [entry for entry in entries if _value(entry, "confidence_gap") is not None]
-        ends = ranked if len(ranked) >= top and sort is None else entries
-        shown = [*ends[: top - half], None, *(ends[-half:] if half else ())]
-    names = {id(entry): _name(entry, several) for entry in shown if entry is not None}
+        ranking = [entry for entry in entries if _value(entry, "confidence_gap") is not None]
+        ends = ranking if len(ranking) >= top and sort is None else entries
+        visible = [*ends[: top - half], None, *(ends[-half:] if half else ())]
+    names = {id(entry): _name(entry, several) for entry in visible if entry is not None}
     longest = max(cell_len(_SLASH.join(parts)) for parts in names.values())
-    gap = max(_LEAST_GAP, *(len(_gap(entry)) for entry in shown if entry is not None))
+    gap = max(_LEAST_GAP, *(len(_gap(entry)) for entry in visible if entry is not None))
     room = width - _NUMBERS - gap - _metric_width(column)
     good = _GOOD_STRIP if max(map(len, names.values())) == 1 else _LEAST_STRIP
     short = _short_names(names, max(min(longest, max(room - good, _GOOD_NAME)), _LEAST_NAME))
@@ -64,7 +64,7 @@ def audit_lines(document: AuditFields, width: int, *, top: int, sort: str | None
     strip = min(room - name, _MOST_STRIP)
     claims = answers.claims_by_entry(document.claims or [])
     lines = [_head(name, strip, column, gap)]
-    for entry in shown:
+    for entry in visible:
         if entry is None:
             cut = more_rows(len(entries) - top, len(entries))
             lines.append(Text(cut, style="dim"))
@@ -72,9 +72,11 @@ def audit_lines(document: AuditFields, width: int, *, top: int, sort: str | None
             tone = answers.entry_tone(entry, claims)
             called = cut_cells(short[id(entry)], name)
             lines.append(_row(entry, called, strip, column, tone, gap))
-    told_of = [entry for entry in shown if entry is not None]
-    rest = [Text(f" {_OF_ALL}", style="dim")] if any(map(answers.graded_without, told_of)) else []
-    return [*lines, _legend(document, strip, width), *rest, *_methods(told_of, several, width)]
+    told_of = [entry for entry in visible if entry is not None]
+    remainder = (
+        [Text(f" {_OF_ALL}", style="dim")] if any(map(answers.graded_without, told_of)) else []
+    )
+    return [*lines, _legend(document, strip, width), *remainder, *_methods(told_of, several, width)]
 
 
 def audit_table(document: AuditFields) -> Table:
@@ -159,14 +161,14 @@ def _metric_width(column: str) -> int:
 
 
 def _row(entry: AuditBlock, name: str, strip: int, column: str, tone: str, gap: int) -> Text:
-    right, said = _value(entry, "accuracy"), _value(entry, "mean_confidence")
+    right, confidence = _value(entry, "accuracy"), _value(entry, "mean_confidence")
     style = STYLES.get(tone, "")
-    line = Text(f" {name} {_percent(right):>5} {_percent(said):>5} ")
+    line = Text(f" {name} {_percent(right):>5} {_percent(confidence):>5} ")
     line.append(f"{_gap(entry):>{gap}}", style=style)
     metric = f"{_metric(entry, column):>{_metric_width(column)}}"
     line.append(f" {metric} {_metric(entry, 'auroc'):>5}  ")
-    if strip >= _LEAST_STRIP and right is not None and said is not None:
-        line.append_text(_strip(right, said, strip, style))
+    if strip >= _LEAST_STRIP and right is not None and confidence is not None:
+        line.append_text(_strip(right, confidence, strip, style))
     return line
 
 

@@ -42,12 +42,12 @@ def choose(risk: Floats, tolerance: float, *, fallback: str = "lowest") -> Choic
     [0, 1, 0]
     """
     stops = risk <= tolerance
-    some = stops.any(axis=1)
+    subset = stops.any(axis=1)
     first = stops.argmax(axis=1)
     last = risk.shape[1] - 1
     lowest = np.where(np.isfinite(risk).any(axis=1), risk.argmin(axis=1), last)
-    other = lowest if fallback == "lowest" else np.full(len(risk), last)
-    return Choice(np.where(some, first, other), np.where(some, first + 1, last + 1))
+    peer = lowest if fallback == "lowest" else np.full(len(risk), last)
+    return Choice(np.where(subset, first, peer), np.where(subset, first + 1, last + 1))
 
 
 @dataclass(eq=False, repr=False)
@@ -166,10 +166,10 @@ class Cascade(SavedPolicy):
         name, price = self.models[position], float(answers.cost[:, position].mean())
         if self.rule == "confidence":
             return Stage(name, price, None, None)
-        stated = np.flatnonzero(~np.isnan(answers.confidence[:, position]))
+        confidence = np.flatnonzero(~np.isnan(answers.confidence[:, position]))
         if self.rule == "excess":
-            return Stage(name, price, None, None, self._rivals(answers, position, stated))
-        f, y = answers.confidence[stated, position], answers.correct[stated, position]
+            return Stage(name, price, None, None, self._rivals(answers, position, confidence))
+        f, y = answers.confidence[confidence, position], answers.correct[confidence, position]
         if self.rule == "calibration":
             return Stage(name, price, fit_recalibrator(self.recalibration, f, y), None)
         rng, least = named_stream(self.seed, "cascade", name), self.min_samples_leaf
@@ -178,7 +178,7 @@ class Cascade(SavedPolicy):
         )
         recalibrator = fit_recalibrator(self.recalibration, f[calibration], y[calibration])
         residual = y - recalibrator.transform(f)
-        frame = answers.known_after(name)[stated]
+        frame = answers.known_after(name)[confidence]
         fitted = self._residual_model()
         if self.model in ("tree", "shrunk"):
             fitted.fit_parts(
@@ -210,8 +210,8 @@ class Cascade(SavedPolicy):
     def risk(self, answers: Answers) -> Floats:
         """Return the risk of every model's answer, shape (queries, models)."""
         risks = [
-            stage.risk(answers.known_after(stage.name), said, self.aim)
-            for stage, said in zip(self.stages_, answers.confidence.T, strict=True)
+            stage.risk(answers.known_after(stage.name), confidence, self.aim)
+            for stage, confidence in zip(self.stages_, answers.confidence.T, strict=True)
         ]
         return np.stack(risks, axis=1)
 
@@ -221,25 +221,25 @@ class Cascade(SavedPolicy):
         """Return who answers each of many queries; a model's risk is computed where it is asked."""
         frame = as_frame(features)
         n = frame.height
-        said = model_matrix(confidence, self.models, n, "confidence")
+        confidences = model_matrix(confidence, self.models, n, "confidence")
         extra = {name: as_frame(table) for name, table in (answer_features or {}).items()}
-        chosen, asked = np.full(n, -1), np.full(n, len(self.stages_))
+        choice, request = np.full(n, -1), np.full(n, len(self.stages_))
         best, best_risk = np.full(n, len(self.stages_) - 1), np.full(n, np.inf)
         pending = np.arange(n)
         for position, stage in enumerate(self.stages_):
             part = frame if len(pending) == n else frame[pending]
             if stage.name in extra:
                 part = pl.concat([part, extra[stage.name][pending]], how="horizontal")
-            risk = stage.risk(part, said[pending, position], self.aim)
+            risk = stage.risk(part, confidences[pending, position], self.aim)
             lower = risk < best_risk[pending]
             best[pending[lower]], best_risk[pending[lower]] = position, risk[lower]
             stops = risk <= self.tolerance
-            chosen[pending[stops]], asked[pending[stops]] = position, position + 1
+            choice[pending[stops]], request[pending[stops]] = position, position + 1
             pending = pending[~stops]
             if not pending.size:
                 break
-        chosen[pending] = best[pending] if self.fallback == "lowest" else len(self.stages_) - 1
-        return Choice(chosen, asked)
+        choice[pending] = best[pending] if self.fallback == "lowest" else len(self.stages_) - 1
+        return Choice(choice, request)
 
     def route(self, features: Row, answers_so_far: Mapping[str, Said]) -> Step:
         """Return what to do next with one query.
@@ -252,24 +252,24 @@ class Cascade(SavedPolicy):
             By model, in the order of the cascade: its confidence (None if it gave none), or a
             mapping with ``confidence`` and the features of its answer.
         """
-        asked = len(answers_so_far)
-        if list(answers_so_far) != self.models[:asked]:
+        request = len(answers_so_far)
+        if list(answers_so_far) != self.models[:request]:
             require_known(answers_so_far, self.models, "the cascade has no model {}")
             raise InputError(
                 "answers so far must come in the order of the cascade, "
                 f"{' -> '.join(self.models)}, got {', '.join(answers_so_far)}"
             )
-        if asked == 0:
+        if request == 0:
             return Step("ask", self.models[0])
-        risk = self._risk_of(features, answers_so_far, asked - 1)
+        risk = self._risk_of(features, answers_so_far, request - 1)
         if risk <= self.tolerance:
-            return Step("answer", self.models[asked - 1], risk)
-        if asked < len(self.models):
-            return Step("ask", self.models[asked], risk)
-        risks = [self._risk_of(features, answers_so_far, turn) for turn in range(asked)]
+            return Step("answer", self.models[request - 1], risk)
+        if request < len(self.models):
+            return Step("ask", self.models[request], risk)
+        risks = [self._risk_of(features, answers_so_far, turn) for turn in range(request)]
         lowest = min(risks)
         last = self.fallback == "last" or lowest == float("inf")
-        winner = asked - 1 if last else risks.index(lowest)
+        winner = request - 1 if last else risks.index(lowest)
         return Step("answer", self.models[winner], risks[winner])
 
     def _risk_of(self, features: Row, answers: Mapping[str, Said], position: int) -> float:

@@ -74,8 +74,8 @@ class _Judged:
             if mix is not None:
                 mix = mixing.mixed(mix.first, mix.second, mix.share, cost, accuracy)
             return mix, "most accurate in budget"
-        wanted = largest if target.accuracy is None else target.accuracy
-        mix = mixing.at_accuracy(cost, accuracy, wanted)
+        goal = largest if target.accuracy is None else target.accuracy
+        mix = mixing.at_accuracy(cost, accuracy, goal)
         if mix is not None:
             return mix, "cheapest that is accurate enough"
         most = mixing.at_budget(cost, accuracy, np.inf)
@@ -101,11 +101,13 @@ def choose_policy(
     n = len(answers)
     _refuse_few(n)
     order = named_stream(seed, "choose policy").permutation(n)
-    kept = round(n * _CERTIFY) if target.margin is not None else 0
-    choosing, apart = answers.rows(order[kept:]), answers.rows(order[:kept])
+    selection = round(n * _CERTIFY) if target.margin is not None else 0
+    choosing, difference = answers.rows(order[selection:]), answers.rows(order[:selection])
     if target.margin is None:
         return _best(_judged(choosing, [], options, seed), choosing, target, seed)
-    return _certified(_judged(choosing, [apart], options, seed), choosing, target, target.margin)
+    return _certified(
+        _judged(choosing, [difference], options, seed), choosing, target, target.margin
+    )
 
 
 def given_tolerance(
@@ -120,20 +122,20 @@ def given_tolerance(
     _refuse_few(len(answers))
     tolerant = strategy if strategy in TOLERANT else "risk"
     names = tuple(dict.fromkeys((*options.strategies, tolerant)))
-    judged = _judged(answers, [], replace(options, strategies=names, tolerance=tolerance), seed)
-    one = judged[tolerant]
+    verdicts = _judged(answers, [], replace(options, strategies=names, tolerance=tolerance), seed)
+    one = verdicts[tolerant]
     mix = one.alone(len(one.cost) - 1)
-    given = one, mix, "the tolerance that was given"
+    values = one, mix, "the tolerance that was given"
     target = Target(budget=mix.cost / float(answers.cost[:, -1].mean()))
-    for name, other in _reached(judged, answers, target)[0].items():
-        if name != tolerant and _lead(other, given, target) > _REFUSES:
-            better = f"{100 * (other[1].accuracy - mix.accuracy):.1f} points more accurate"
+    for name, peer in _reached(verdicts, answers, target)[0].items():
+        if name != tolerant and _lead(peer, values, target) > _REFUSES:
+            better = f"{100 * (peer[1].accuracy - mix.accuracy):.1f} points more accurate"
             raise InputError(
                 f"the tolerance {tolerance:g} is not saved: at the same cost "
                 f"{STRATEGIES.get(name, 'always one model')} is {better}, on the same page",
                 hint=Hint("leave {tolerance} out, or give {budget}", budget=f"{target.budget:.2f}"),
             )
-    return _chosen(given, judged["single"])
+    return _chosen(values, verdicts["single"])
 
 
 def _refuse_few(n: int) -> None:
@@ -149,16 +151,16 @@ def _judged(
     n = len(answers)
     fold = named_stream(seed, "choose policy", "folds").permutation(n) % _FOLDS
     right: dict[str, Floats] = {}
-    spent: dict[str, Floats] = {}
+    cost: dict[str, Floats] = {}
     for number in range(_FOLDS):
         inside = np.flatnonzero(fold == number)
-        train, judged = answers.rows(np.flatnonzero(fold != number)), answers.rows(inside)
-        for one in fit_strategies(train, [judged], options, seed, dials=train):
-            curve = one.curves[0]
-            for table, values in ((right, curve.right), (spent, curve.spent)):
-                table.setdefault(one.name, np.empty((len(values), n)))[:, inside] = values
+        train, verdicts = answers.rows(np.flatnonzero(fold != number)), answers.rows(inside)
+        for item in fit_strategies(train, [verdicts], options, seed, dials=train):
+            curve = item.curves[0]
+            for table, values in ((right, curve.right), (cost, curve.spent)):
+                table.setdefault(item.name, np.empty((len(values), n)))[:, inside] = values
     fitted = fit_strategies(answers, apart, options, seed, dials=answers)
-    return {one.name: _Judged(one, right[one.name], spent[one.name]) for one in fitted}
+    return {item.name: _Judged(item, right[item.name], cost[item.name]) for item in fitted}
 
 
 def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: int) -> ChosenPolicy:
@@ -167,34 +169,36 @@ def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: in
         raise InputError(_beyond_budget(answers, target.budget))
     winner = _winner(reached, target)
     best = reached[winner]
-    for name, (_, other, _) in reached.items():
+    for name, (_, peer, _) in reached.items():
         if name != winner:
-            reasons[name] = _reason(other, best[1], winner)
-    asked = target.strategy
-    if asked is not None and asked != winner:
-        if asked not in reached:
-            raise InputError(f"the strategy {asked!r} cannot be saved: {reasons[asked]}")
-        if _lead(best, reached[asked], target) > _REFUSES:
+            reasons[name] = _reason(peer, best[1], winner)
+    request = target.strategy
+    if request is not None and request != winner:
+        if request not in reached:
+            raise InputError(f"the strategy {request!r} cannot be saved: {reasons[request]}")
+        if _lead(best, reached[request], target) > _REFUSES:
             raise InputError(
-                f"the strategy {asked!r} is not saved: {reasons[asked]}",
+                f"the strategy {request!r} is not saved: {reasons[request]}",
                 hint=f"save {winner!r}, which is better on the same page",
             )
-        best = reached[asked]
-    measured = _on_unseen(judged, answers, target, best, seed)
-    return _chosen(best, judged["single"], measured, reasons)
+        best = reached[request]
+    measurements = _on_unseen(judged, answers, target, best, seed)
+    return _chosen(best, judged["single"], measurements, reasons)
 
 
 def _beyond_budget(answers: Answers, budget: float | None) -> str:
     """Say why nothing is in budget: it is too dear, or these questions are too few to be sure."""
     cost, largest = answers.cost.mean(axis=0), float(answers.cost[:, -1].mean())
-    at = int(cost.argmin())
+    place = int(cost.argmin())
     text = (
         f"no policy costs as little as {budget:g} of the largest model; the cheapest model alone, "
-        f"{answers.models[at]}, costs {cost[at] / largest:.3g}"
+        f"{answers.models[place]}, costs {cost[place] / largest:.3g}"
     )
-    if budget is None or cost[at] > budget * largest:
+    if budget is None or cost[place] > budget * largest:
         return text
-    high = mixing.careful_costs(answers.cost[:, [at]].T, answers.cost[:, -1], budget)[0] / largest
+    high = (
+        mixing.careful_costs(answers.cost[:, [place]].T, answers.cost[:, -1], budget)[0] / largest
+    )
     return f"{text}, and by {len(answers):,} questions it may be {high:.3g}: costs differ too much"
 
 
@@ -205,12 +209,12 @@ def _reached(
     largest = answers.cost[:, -1], float(judged["single"].accuracy[-1])
     reached: dict[str, Reached] = {}
     reasons: dict[str, str] = {}
-    for name, one in judged.items():
-        mix, how = one.reach(target, *largest, questions)
+    for name, item in judged.items():
+        mix, how = item.reach(target, *largest, questions)
         if mix is None:
             reasons[name] = "every setting costs more than the budget"
         else:
-            reached[name] = (one, mix, how)
+            reached[name] = (item, mix, how)
     return reached, reasons
 
 
@@ -224,9 +228,9 @@ def _on_unseen(
     """
     n = len(answers)
     first = named_stream(seed, "choose policy", "halves").permutation(n) < n // 2
-    right, spent = np.empty(n), np.empty(n)
+    right, cost = np.empty(n), np.empty(n)
     for side in (first, ~first):
-        rows, others = np.flatnonzero(side), np.flatnonzero(~side)
+        rows, peers = np.flatnonzero(side), np.flatnonzero(~side)
         half = {
             name: _Judged(one.fitted, one.right[:, rows], one.spent[:, rows])
             for name, one in judged.items()
@@ -234,9 +238,9 @@ def _on_unseen(
         reached, _ = _reached(half, answers.rows(rows), target, n)
         name = target.strategy or (_winner(reached, target) if reached else "")
         one, mix = (judged[name], reached[name][1]) if name in reached else whole[:2]
-        right[others] = per_question(mix, one.right[:, others])
-        spent[others] = per_question(mix, one.spent[:, others])
-    return right, spent
+        right[peers] = per_question(mix, one.right[:, peers])
+        cost[peers] = per_question(mix, one.spent[:, peers])
+    return right, cost
 
 
 def _chosen(
@@ -248,7 +252,7 @@ def _chosen(
 ) -> ChosenPolicy:
     """Describe what was chosen; unless measured elsewhere, by the questions that judged it."""
     one, mix, how = reached
-    right, spent = measured or (per_question(mix, one.right), per_question(mix, one.spent))
+    right, cost = measured or (per_question(mix, one.right), per_question(mix, one.spent))
     return ChosenPolicy(
         one.fitted.name,
         one.fitted.policy,
@@ -256,7 +260,7 @@ def _chosen(
         mix.share,
         mix,
         mean_estimate(right),
-        mixing.cost_estimate(spent),
+        mixing.cost_estimate(cost),
         mean_estimate(right - singles.right[-1]),
         reasons or {},
         certified,
@@ -288,7 +292,7 @@ def _lead(one: Reached, other: Reached, target: Target) -> float:
     """Return by how many standard errors one strategy is better, question by question."""
     costs = target.budget is None and "not reached" not in one[2]
     first, second = (
-        per_question(mix, -of.spent if costs else of.right) for of, mix, _ in (one, other)
+        per_question(mix, -part.spent if costs else part.right) for part, mix, _ in (one, other)
     )
     gap = first - second
     error = float(gap.std(ddof=1)) / len(gap) ** 0.5
@@ -298,9 +302,9 @@ def _lead(one: Reached, other: Reached, target: Target) -> float:
 def _reason(other: mixing.Mix, mix: mixing.Mix, winner: str) -> str:
     gap, extra = other.accuracy - mix.accuracy, other.cost / mix.cost - 1
     dear, good = ("more" if size > 0 else "less" for size in (extra, gap))
-    taken = STRATEGIES.get(winner, "always one model")
+    selection = STRATEGIES.get(winner, "always one model")
     return (
-        f"it costs {100 * abs(extra):.0f} % {dear} than {taken} "
+        f"it costs {100 * abs(extra):.0f} % {dear} than {selection} "
         f"and is {100 * abs(gap):.1f} points {good} accurate, on the questions kept for choosing"
     )
 
@@ -312,7 +316,7 @@ def _certified(
     one, singles = judged[target.strategy or next(iter(judged))], judged["single"]
     certifying = one.fitted.curves[0]
     largest_cost = float(answers.cost[:, -1].mean())
-    passed = mixing.certified_settings(
+    passing = mixing.certified_settings(
         certifying.right,
         certifying.spent,
         singles.fitted.curves[0].right[-1],
@@ -322,10 +326,10 @@ def _certified(
         budget=None if target.budget is None else target.budget * largest_cost,
         dearest=float(answers.cost.max(axis=0).sum()),
     )
-    if not passed:
+    if not passing:
         largest = singles.alone(len(answers.models) - 1)
         reached = singles, largest, "nothing is certified: always the largest model"
         return _chosen(reached, singles, certified=0)
-    at = min(passed, key=lambda setting: one.cost[setting])
-    reached = one, one.alone(at), "cheapest setting whose guarantee holds"
-    return _chosen(reached, singles, certified=len(passed))
+    place = min(passing, key=lambda setting: one.cost[setting])
+    reached = one, one.alone(place), "cheapest setting whose guarantee holds"
+    return _chosen(reached, singles, certified=len(passing))

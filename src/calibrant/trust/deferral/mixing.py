@@ -41,19 +41,19 @@ def _front(cost: Floats, accuracy: Floats) -> list[int]:
     """Return the corners of the upper hull: what mixtures of two settings can reach."""
     order = np.lexsort((-accuracy, cost))
     hull: list[int] = []
-    for at in order:
-        if hull and accuracy[at] <= accuracy[hull[-1]]:
+    for place in order:
+        if hull and accuracy[place] <= accuracy[hull[-1]]:
             continue
-        while len(hull) >= 2 and _below(hull[-2], hull[-1], int(at), cost, accuracy):
+        while len(hull) >= 2 and _below(hull[-2], hull[-1], int(place), cost, accuracy):
             hull.pop()
-        hull.append(int(at))
+        hull.append(int(place))
     return hull
 
 
 def _below(a: int, b: int, c: int, cost: Floats, accuracy: Floats) -> bool:
     """Return whether b lies below the line from a to c."""
-    left = (accuracy[b] - accuracy[a]) * (cost[c] - cost[a])
-    return bool(left <= (accuracy[c] - accuracy[a]) * (cost[b] - cost[a]))
+    remaining = (accuracy[b] - accuracy[a]) * (cost[c] - cost[a])
+    return bool(remaining <= (accuracy[c] - accuracy[a]) * (cost[b] - cost[a]))
 
 
 def at_budget(cost: Floats, accuracy: Floats, budget: float) -> Mix | None:
@@ -217,13 +217,13 @@ def certified_settings(
     budget, dearest
         Largest mean cost that is promised too, and the most that one question can cost.
     """
-    passed = []
-    for at in order:
-        p = betting_p((right[at] - reference + 1) / 2, (1 - margin) / 2)
+    passing = []
+    for place in order:
+        p = betting_p((right[place] - reference + 1) / 2, (1 - margin) / 2)
         if budget is not None and dearest is not None:
-            cheap = np.clip(1 - spent[at] / dearest, 0.0, 1.0)
+            cheap = np.clip(1 - spent[place] / dearest, 0.0, 1.0)
             p = max(p, betting_p(cheap, 1 - budget / dearest))
         if p > delta:
             break
-        passed.append(at)
-    return passed
+        passing.append(place)
+    return passing

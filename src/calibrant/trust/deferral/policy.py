@@ -59,10 +59,10 @@ class ValuePolicy(Stored):
             return Step("ask", model.models[0])
         answers = {}
         require_known(asked, self.models, "the policy has no model {}")
-        for name, said in asked.items():
+        for name, statement in asked.items():
             at = model.models.index(name)
-            row = said if isinstance(said, Mapping) else {}
-            answers[at] = model.answer_one(at, stated_confidence(said), row)
+            row = statement if isinstance(statement, Mapping) else {}
+            answers[at] = model.answer_one(at, stated_confidence(statement), row)
         chance, cost = model.expected_one(model.question_one(question), answers)
         first = max(answers) + 1 if answers else 0
         at_hand = max(answers, key=lambda at: (chance[at], -at)) if answers else -1

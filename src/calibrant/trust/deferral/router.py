@@ -45,7 +45,9 @@ class Trees(Stored):
         """Return the same for one query, without the overhead of arrays."""
         each = zip(self.trees, self.rates, self.overall, strict=True)
         leaves = ((tree.apply_one(row), rates, overall) for tree, rates, overall in each)
-        return np.array([rates[at] if at >= 0 else overall for at, rates, overall in leaves])
+        return np.array(
+            [rates[place] if place >= 0 else overall for place, rates, overall in leaves]
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,8 @@ class SplitMeans:
             return self._estimate(mean, math.nan, math.nan, "resampled-score")
         queries = self.n / self.test_share
         spread = max(mean * (1 - mean), 0.0)
-        seen = spread / error**2 if error > 0 and spread > 0 else math.inf
-        size = quantile**2 / min(seen, queries)
+        observed = spread / error**2 if error > 0 and spread > 0 else math.inf
+        size = quantile**2 / min(observed, queries)
         centre = (mean + size / 2) / (1 + size)
         reach = math.sqrt(size * spread + size**2 / 4) / (1 + size)
         # At exactly 0 and 1 the end equals the value; rounding must not miss it.
@@ -95,18 +95,18 @@ class SplitMeans:
         cost, low, high = (np.asarray(part, np.float64) for part in (values, least, most))
         mean = self._parts(cost)[0]
         with np.errstate(invalid="ignore", divide="ignore"):
-            way = self.share(np.where(high > low, (cost - low) / (high - low), 0.0))
+            mode = self.share(np.where(high > low, (cost - low) / (high - low), 0.0))
         cheap, dear = self.positive(low), self.positive(high)
         ends = (
-            (1 - way.low) * cheap.low + way.low * dear.low,
-            (1 - way.high) * cheap.high + way.high * dear.high,
+            (1 - mode.low) * cheap.low + mode.low * dear.low,
+            (1 - mode.high) * cheap.high + mode.high * dear.high,
         )
         return self._estimate(mean, min(ends[0], mean), max(ends[1], mean), "resampled-score")
 
     def _parts(self, values: npt.ArrayLike) -> tuple[float, float, float]:
         """Return the mean, its error corrected for the overlap, and Student's quantile."""
-        given = np.asarray(values, np.float64)
-        used = given[np.isfinite(given)]
+        given_values = np.asarray(values, np.float64)
+        used = given_values[np.isfinite(given_values)]
         k = len(used)
         if k < 2:
             return float(used[0]) if k else math.nan, math.nan, math.nan

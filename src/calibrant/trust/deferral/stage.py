@@ -80,9 +80,9 @@ class Aim(Stored):
         """
         if self.decision == "answer":
             return correct
-        spent = self.matrix.spent(confidence >= self.cut, correct)
+        cost = self.matrix.spent(confidence >= self.cut, correct)
         least, most = _range(self.matrix)
-        return np.asarray(1.0 - (spent - least) / (most - least))
+        return np.asarray(1.0 - (cost - least) / (most - least))
 
     def doubt(self, confidence: Floats) -> Floats:
         """Return what the answer is expected to cost by the model's own word, from 0 to 1.
@@ -92,8 +92,8 @@ class Aim(Stored):
         if self.decision == "answer":
             return 1.0 - confidence
         least, most = _range(self.matrix)
-        spent = expected_cost(confidence >= self.cut, confidence, self.matrix)
-        return np.asarray((spent - least) / (most - least))
+        cost = expected_cost(confidence >= self.cut, confidence, self.matrix)
+        return np.asarray((cost - least) / (most - least))
 
 
 def _range(costs: CostMatrix) -> tuple[float, float]:
@@ -125,22 +125,22 @@ class Stage(Stored):
     def risk(self, features: Any, confidence: Floats, aim: Aim) -> Floats:
         """Return the risk per row; infinite where the model gave no confidence."""
         risk = np.full(len(confidence), np.inf)
-        stated = ~np.isnan(confidence)
-        f = confidence[stated]
+        stated_confidence = ~np.isnan(confidence)
+        f = confidence[stated_confidence]
         if self.rivals is not None:
-            frame = self.described(features, confidence).filter(stated)
+            frame = self.described(features, confidence).filter(stated_confidence)
             # An answer that no later model would better has no excess risk at all.
             gains = [rival.predict(frame) for rival in self.rivals]
-            risk[stated] = np.max([np.zeros(len(f)), *gains], axis=0)
+            risk[stated_confidence] = np.max([np.zeros(len(f)), *gains], axis=0)
             return risk
         if self.recalibrator is None:
-            risk[stated] = aim.doubt(f)
+            risk[stated_confidence] = aim.doubt(f)
             return risk
         p = self.recalibrator.transform(f)
         if self.residual is not None:
-            part = features if stated.all() else features.filter(stated)
+            part = features if stated_confidence.all() else features.filter(stated_confidence)
             p = p + self.residual.predict(part)
-        risk[stated] = pointwise_risk(p, f, aim.matrix, threshold=aim.cut)
+        risk[stated_confidence] = pointwise_risk(p, f, aim.matrix, threshold=aim.cut)
         return risk
 
     def risk_one(self, query: Row, confidence: float, aim: Aim) -> float:

@@ -117,7 +117,7 @@ class _Fitting:
         dials = list(range(len(names)))
         curves = []
         for part in self.parts:
-            points = [(np.full(len(part), at), part.cost[:, at]) for at in dials]
+            points = [(np.full(len(part), place), part.cost[:, place]) for place in dials]
             curves.append(_curve(np.array(dials, dtype=np.float64), part, aim, points))
         return FittedStrategy("single", AlwaysOne(names, names[-1]), dials, curves)
 
@@ -131,7 +131,7 @@ class _Fitting:
         for part in self.parts:
             prepared = model.prepare(part)
             halves = [model.run_many(prepared, prices, direct=direct) for direct in (False, True)]
-            points = [pair for who, paid in halves for pair in zip(who, paid, strict=True)]
+            points = [pair for person, paid in halves for pair in zip(person, paid, strict=True)]
             curves.append(_curve(np.arange(len(dials), dtype=np.float64), part, aim, points))
         return FittedStrategy("value", ValuePolicy(model, 0.0, direct=False), dials, curves)
 
@@ -152,9 +152,9 @@ class _Fitting:
             seed=self.seed,
         ).fit_answers(self.train)
         risks = [policy.risk(part) for part in self.parts]
-        measured = self.parts and self.source is self.parts[0]
-        seen = risks[0] if measured else policy.risk(self.source)
-        finite = seen[np.isfinite(seen)]
+        measurements = self.parts and self.source is self.parts[0]
+        observed = risks[0] if measurements else policy.risk(self.source)
+        finite = observed[np.isfinite(observed)]
         # 0 is the setting of the paper; below it nothing ever stops a cascade.
         dial = np.concatenate([[-1.0, 0.0], np.quantile(finite, np.linspace(0, 1, _POINTS - 2))])
         if name in TOLERANT and options.tolerance is not None:
@@ -186,7 +186,7 @@ class _Fitting:
         for part in self.parts:
             accuracy = router.accuracy_of(part)
             picks = [np.argmax(worth * accuracy - router.price_, axis=1) for worth in dial]
-            points = [(who, _pick(part.cost, who)) for who in picks]
+            points = [(person, _pick(part.cost, person)) for person in picks]
             curves.append(_curve(dial, part, router.aim, points))
         return FittedStrategy(name, router, dial.tolist(), curves)
 
@@ -197,9 +197,9 @@ def _pick(matrix: Floats, column: Ints) -> Floats:
 
 def _curve(dial: Floats, part: Answers, aim: Aim, points: Points) -> CostCurve:
     worth = aim.worth(part.confidence, part.correct)
-    right = np.stack([_pick(worth, chosen) for chosen, _ in points])
-    spent = np.stack([cost for _, cost in points])
-    return CostCurve(dial, spent.mean(axis=1), right.mean(axis=1), right, spent)
+    right = np.stack([_pick(worth, choice) for choice, _ in points])
+    spending = np.stack([cost for _, cost in points])
+    return CostCurve(dial, spending.mean(axis=1), right.mean(axis=1), right, spending)
 
 
 def pareto(cost: Floats, accuracy: Floats) -> Mask:

@@ -97,9 +97,9 @@ def tournament(
     n = round(len(answers) * plan.test_share)
     means = SplitMeans(n, plan.test_share, plan.level)
     strategies = _marked([_strategy(name, runs, means) for name in options.strategies], runs)
-    first, *others = options.strategies
-    leads = ((other, [run.areas[first] - run.areas[other] for run in runs]) for other in others)
-    comparisons = [Comparison(a=first, b=other, area=means.plain(lead)) for other, lead in leads]
+    first, *peers = options.strategies
+    leads = ((peer, [run.areas[first] - run.areas[peer] for run in runs]) for peer in peers)
+    comparisons = [Comparison(a=first, b=peer, area=means.plain(lead)) for peer, lead in leads]
     after = {name for table in answers.answer_features.values() for name in table.columns}
     return CascadeEntry(
         n=len(answers),
@@ -123,27 +123,27 @@ def _run(
     """Fit on one part, pick the settings on another, measure on the third."""
     order = named_stream(plan.seed, "tournament", turn).permutation(len(answers))
     cut = round(len(answers) * plan.test_share)
-    test, rest = order[:cut], order[cut:][:most]
-    apart = round(len(rest) * plan.choice_share)
-    choice, train = answers.rows(rest[:apart]), answers.rows(rest[apart:])
-    judged = answers.rows(test)
-    fitted = fit_strategies(train, [choice, judged], options, turn)
+    test, remainder = order[:cut], order[cut:][:most]
+    difference = round(len(remainder) * plan.choice_share)
+    choice, train = answers.rows(remainder[:difference]), answers.rows(remainder[difference:])
+    verdicts = answers.rows(test)
+    fitted = fit_strategies(train, [choice, verdicts], options, turn)
     aim = Aim.of(options)
-    accuracy = aim.worth(judged.confidence, judged.correct).mean(axis=0)
-    cost = judged.cost.mean(axis=0)
-    wanted = float(aim.worth(choice.confidence, choice.correct)[:, -1].mean())
+    accuracy = aim.worth(verdicts.confidence, verdicts.correct).mean(axis=0)
+    cost = verdicts.cost.mean(axis=0)
+    targets = float(aim.worth(choice.confidence, choice.correct)[:, -1].mean())
     paths = {
-        "cascade": (judged.cost[:, 0].mean(), judged.cost.sum(axis=1).mean()),
-        "router": (judged.cost.min(axis=1).mean(), judged.cost.max(axis=1).mean()),
+        "cascade": (verdicts.cost[:, 0].mean(), verdicts.cost.sum(axis=1).mean()),
+        "router": (verdicts.cost.min(axis=1).mean(), verdicts.cost.max(axis=1).mean()),
     }
     largest = float(accuracy[-1]), float(cost[-1])
     return _Run(
-        curves={one.name: one.curves[1] for one in fitted},
+        curves={item.name: item.curves[1] for item in fitted},
         accuracy=accuracy,
         cost=cost,
         paths={name: np.array(ends) / cost[-1] for name, ends in paths.items()},
-        areas={one.name: _area(one.curves, float(cost.min()), largest[1]) for one in fitted},
-        points={one.name: _points(one.curves, wanted, *largest) for one in fitted},
+        areas={item.name: _area(item.curves, float(cost.min()), largest[1]) for item in fitted},
+        points={item.name: _points(item.curves, targets, *largest) for item in fitted},
     )
 
 
@@ -153,10 +153,12 @@ def _within(curves: list[CostCurve], budget: Floats) -> Floats:
     Settings that another one beats in cost and accuracy are left out, as the choice part shows
     it; between two settings queries are dealt at random so that the mean cost is the budget.
     """
-    choice, judged = curves
-    kept = pareto(choice.cost, choice.accuracy)
-    order = np.argsort(judged.cost[kept], kind="stable")
-    return np.asarray(np.interp(budget, judged.cost[kept][order], judged.accuracy[kept][order]))
+    choice, verdicts = curves
+    selection = pareto(choice.cost, choice.accuracy)
+    order = np.argsort(verdicts.cost[selection], kind="stable")
+    return np.asarray(
+        np.interp(budget, verdicts.cost[selection][order], verdicts.accuracy[selection][order])
+    )
 
 
 def _area(curves: list[CostCurve], low: float, high: float) -> float:
@@ -170,7 +172,7 @@ def _points(
     curves: list[CostCurve], wanted: float, largest: float, largest_cost: float
 ) -> dict[str, Measured]:
     """Return settings picked on the choice part, as measured on the test part."""
-    choice, judged = curves
+    choice, verdicts = curves
     settings: dict[str, int | None] = {}
     settings["best"] = int(np.lexsort((choice.cost, -choice.accuracy))[0])
     enough = np.flatnonzero(choice.accuracy >= wanted)
@@ -179,15 +181,15 @@ def _points(
     if zero.size and choice.dial[0] == -1.0:
         settings["zero"] = int(zero[0])
     reached = _within(curves, np.array(BUDGETS) * largest_cost)
-    dearest = float(judged.cost.max() / largest_cost)
+    dearest = float(verdicts.cost.max() / largest_cost)
     points = {
         f"budget_{budget:g}": (accuracy, accuracy - largest, min(budget, dearest))
         for budget, accuracy in zip(BUDGETS, reached, strict=True)
     }
-    for name, at in settings.items():
-        right = math.nan if at is None else judged.accuracy[at]
-        spent = math.nan if at is None else judged.cost[at]
-        points[name] = (right, right - largest, spent / largest_cost)
+    for name, place in settings.items():
+        right = math.nan if place is None else verdicts.accuracy[place]
+        cost = math.nan if place is None else verdicts.cost[place]
+        points[name] = (right, right - largest, cost / largest_cost)
     return points
 
 
@@ -208,12 +210,12 @@ def _strategy(name: str, runs: list[_Run], means: SplitMeans) -> Strategy:
         },
         curve=[
             CurvePoint(
-                dial=float(dial[at]),
-                relative_cost=means.between(relative[:, at], least, most),
-                accuracy=means.share(accuracy[:, at]),
+                dial=float(dial[place]),
+                relative_cost=means.between(relative[:, place], least, most),
+                accuracy=means.share(accuracy[:, place]),
                 pareto=False,
             )
-            for at in range(len(dial))
+            for place in range(len(dial))
         ],
     )
 
@@ -223,7 +225,7 @@ def _point(
 ) -> ChosenPoint:
     """Return one chosen setting: accuracy and cost keep to their range, a gain has either sign."""
     accuracy, gain, cost = np.array(runs).T
-    spent = np.isfinite(cost)
+    spending = np.isfinite(cost)
     # A budget is set, not found: it is the same in all splits, or cannot be spent in some.
     fixed = point.startswith("budget") and np.ptp(cost) == 0
     return ChosenPoint(
@@ -231,7 +233,7 @@ def _point(
         gain=means.plain(gain),
         relative_cost=means.plain(cost)
         if fixed
-        else means.between(cost[spent], least[spent], most[spent]),
+        else means.between(cost[spending], least[spending], most[spending]),
         splits=int(np.isfinite(gain).sum()),
     )
 
@@ -244,10 +246,10 @@ def _marked(strategies: list[Strategy], runs: list[_Run]) -> list[Strategy]:
     cost = [*(point.relative_cost.numbers[0] for point in points), *(singles / largest)]
     alone = np.mean([run.accuracy for run in runs], axis=0)
     accuracy = [*(point.accuracy.numbers[0] for point in points), *alone]
-    kept = iter(pareto(np.array(cost), np.array(accuracy)).tolist())
+    selection = iter(pareto(np.array(cost), np.array(accuracy)).tolist())
     return [
-        replace(one, curve=[replace(point, pareto=next(kept)) for point in one.curve])
-        for one in strategies
+        replace(item, curve=[replace(point, pareto=next(selection)) for point in item.curve])
+        for item in strategies
     ]
 
 
@@ -284,18 +286,18 @@ def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> li
 
 def _verdict(strategies: list[Strategy], comparisons: list[Comparison]) -> CascadeVerdict:
     """Say which strategy has the highest area and what is really shown."""
-    areas = {one.name: one.area.numbers[0] for one in strategies}
-    ranked = {name: -math.inf if math.isnan(area) else area for name, area in areas.items()}
-    shown = {}
+    areas = {item.name: item.area.numbers[0] for item in strategies}
+    ranking = {name: -math.inf if math.isnan(area) else area for name, area in areas.items()}
+    display = {}
     for pair in comparisons:
         _, low, high = pair.area.numbers
-        shown[pair.b] = "better" if low > 0 else "worse" if high < 0 else "even"
+        display[pair.b] = "better" if low > 0 else "worse" if high < 0 else "even"
     point = strategies[0].points["best"]
     gains = point.gain.numbers[1] > 0
     return CascadeVerdict(
-        highest_area=max(ranked, key=lambda name: ranked[name]),
+        highest_area=max(ranking, key=lambda name: ranking[name]),
         compared=strategies[0].name,
-        against=shown,
+        against=display,
         beats_largest=gains,
         beats_largest_at_half_cost=gains and point.relative_cost.numbers[2] <= 0.5,
         best_gain=point.gain,

@@ -43,7 +43,7 @@ def asked_sets(count: int) -> list[Asked]:
     >>> asked_sets(2)
     [(), (0,), (1,), (0, 1)]
     """
-    return [asked for size in range(count + 1) for asked in combinations(range(count), size)]
+    return [request for size in range(count + 1) for request in combinations(range(count), size)]
 
 
 class Prepared(NamedTuple):
@@ -91,18 +91,18 @@ class ValueModel(Stored):
     def fit(self, answers: Answers) -> ValueModel:
         """Learn from questions that all models have answered."""
         self.question_ = Columns().fit(answers.features)
-        self.said_ = [self._learn_said(answers, at) for at in range(len(self.models))]
+        self.said_ = [self._learn_said(answers, place) for place in range(len(self.models))]
         self.answers_ = {name: Columns().fit(t) for name, t in answers.answer_features.items()}
         self.price_ = answers.cost.mean(axis=0)
         worth = self.aim.worth(answers.confidence, answers.correct)
         self.states_ = []
         parts = self._parts(answers)
-        for asked in asked_sets(len(self.models)):
-            design = self._design(parts, asked)
+        for request in asked_sets(len(self.models)):
+            design = self._design(parts, request)
             gram, penalty = design.T @ design, intercept_free(design, _RIDGE)
             chance = [ridge_logistic(design, column, penalty, gram=gram) for column in worth.T]
             cost = ridge_linear(design, answers.cost, _RIDGE).T
-            self.states_.append(State(asked, np.stack(chance), cost))
+            self.states_.append(State(request, np.stack(chance), cost))
         return self
 
     def _learn_said(self, answers: Answers, at: int) -> tuple[float, float]:
@@ -115,10 +115,10 @@ class ValueModel(Stored):
         numbers, categories = self.question_.parts(answers.features)
         first = [np.ones((len(answers), 1)), categories, numbers, numbers**2]
         parts = [np.concatenate(first, axis=1)]
-        for at, name in enumerate(self.models):
-            z = _logit(1.0 - self.aim.doubt(answers.confidence[:, at]))
+        for place, name in enumerate(self.models):
+            z = _logit(1.0 - self.aim.doubt(answers.confidence[:, place]))
             missing = ~np.isfinite(z)
-            centre, spread = self.said_[at]
+            centre, spread = self.said_[place]
             z = np.where(missing, 0.0, np.clip((z - centre) / spread, -_FARTHEST, _FARTHEST))
             more = np.zeros((len(answers), 0))
             if name in self.answers_:
@@ -129,10 +129,10 @@ class ValueModel(Stored):
         return parts
 
     def _design(self, parts: list[Floats], asked: Asked) -> Floats:
-        columns = [parts[0], *(parts[1 + at] for at in asked)]
-        for one, other in combinations(asked, 2):
+        columns = [parts[0], *(parts[1 + place] for place in asked)]
+        for first, peer in combinations(asked, 2):
             # All products of a column of one with a column of the other.
-            a, b = self._raw(parts, one)[:, :, None], self._raw(parts, other)[:, None, :]
+            a, b = self._raw(parts, first)[:, :, None], self._raw(parts, peer)[:, None, :]
             columns.append((a * b).reshape(len(a), -1))
         return np.concatenate(columns, axis=1)
 
@@ -167,29 +167,29 @@ class ValueModel(Stored):
         direct
             Whether the first model is chosen by the question; else the cheapest is asked first.
         """
-        answer, spent = self.run_many(prepared, np.array([money]), direct=direct)
-        return answer[0], spent[0]
+        answer, cost = self.run_many(prepared, np.array([money]), direct=direct)
+        return answer[0], cost[0]
 
     def run_many(self, prepared: Prepared, money: Floats, *, direct: bool) -> tuple[Ints, Floats]:
         """Return who answers and what was spent, shape (prices, rows), for many prices at once."""
         n = len(prepared.answers)
-        spent, answer = np.zeros((len(money), n)), np.full((len(money), n), -1)
+        cost, answer = np.zeros((len(money), n)), np.full((len(money), n), -1)
         here: dict[Asked, Mask] = {(): np.ones((len(money), n), dtype=bool)}
-        for asked in prepared.chance:
-            if asked not in here:
+        for request in prepared.chance:
+            if request not in here:
                 continue
-            step = self._next(prepared, asked, money, direct=direct)
-            if asked:
-                best = prepared.chance[asked][:, list(asked)].argmax(axis=1)
-                stops = here[asked] & (step < 0)
-                answer = np.where(stops, np.array(asked)[best], answer)
-            for j in range(max(asked) + 1 if asked else 0, len(self.models)):
-                going = here[asked] & (step == j)
+            step = self._next(prepared, request, money, direct=direct)
+            if request:
+                best = prepared.chance[request][:, list(request)].argmax(axis=1)
+                stops = here[request] & (step < 0)
+                answer = np.where(stops, np.array(request)[best], answer)
+            for j in range(max(request) + 1 if request else 0, len(self.models)):
+                going = here[request] & (step == j)
                 if going.any():
-                    spent += np.where(going, prepared.answers.cost[:, j], 0.0)
-                    state = (*asked, j)
+                    cost += np.where(going, prepared.answers.cost[:, j], 0.0)
+                    state = (*request, j)
                     here[state] = here[state] | going if state in here else going
-        return answer, spent
+        return answer, cost
 
     def _next(self, prepared: Prepared, asked: Asked, money: Floats, *, direct: bool) -> Ints:
         """Return the model to ask next, -1 where the best answer at hand is given."""
@@ -203,9 +203,9 @@ class ValueModel(Stored):
         best = np.full((len(money), n), first)
         value = chance[:, first] - money[:, None] * cost[:, first]
         for j in range(first + 1, len(self.models)):
-            other = chance[:, j] - money[:, None] * cost[:, j]
-            best = np.where(other > value, j, best)
-            value = np.maximum(value, other)
+            peer = chance[:, j] - money[:, None] * cost[:, j]
+            best = np.where(peer > value, j, best)
+            value = np.maximum(value, peer)
         at_hand = chance[:, list(asked)].max(axis=1) if asked else np.full(n, -np.inf)
         return np.where(value > at_hand, best, -1)
 
@@ -217,8 +217,8 @@ class ValueModel(Stored):
     def question_one(self, features: Row) -> list[tuple[int, float]]:
         """Return the columns of one question that are not 0, with their values."""
         numbers, codes = self.question_.parts_one(features)
-        both = [*numbers, *(value * value for value in numbers)]
-        places = enumerate(both, start=1 + self.question_.width)
+        pair = [*numbers, *(value * value for value in numbers)]
+        places = enumerate(pair, start=1 + self.question_.width)
         return [(0, 1.0), *((1 + code, 1.0) for code in codes), *places]
 
     def answer_one(self, at: int, confidence: float | None, row: Row) -> list[float]:
@@ -240,18 +240,21 @@ class ValueModel(Stored):
         self, question: list[tuple[int, float]], answers: Mapping[int, list[float]]
     ) -> tuple[list[float], list[float]]:
         """Return chance and cost of every model, given the answers so far."""
-        asked = tuple(sorted(answers))
+        request = tuple(sorted(answers))
         terms = list(question)
         start = 1 + self.question_.width + 2 * len(self.question_.numbers_)
-        for at in asked:
-            terms += enumerate(answers[at], start)
-            start += len(answers[at])
-        for one, other in combinations(asked, 2):
-            raw = ([answers[at][0], *answers[at][4 : self._end(at)]] for at in (one, other))
+        for place in request:
+            terms += enumerate(answers[place], start)
+            start += len(answers[place])
+        for first, peer in combinations(request, 2):
+            raw = (
+                [answers[place][0], *answers[place][4 : self._end(place)]]
+                for place in (first, peer)
+            )
             crossed = [a * b for a, b in product(*raw)]
             terms += enumerate(crossed, start)
             start += len(crossed)
-        by_chance, by_cost = self._plain[asked]
+        by_chance, by_cost = self._plain[request]
         chances = [float(expit(sum(w[k] * v for k, v in terms))) for w in by_chance]
         costs = [
             max(sum(w[k] * v for k, v in terms), _CHEAPEST * price)

@@ -138,9 +138,9 @@ def pointwise_risk(
     >>> pointwise_risk([0.9, 0.2], [0.4, 0.4], CostMatrix()).tolist()
     [0.8, 0.0]
     """
-    at = costs.threshold if threshold is None else threshold
+    place = costs.threshold if threshold is None else threshold
     p = np.asarray(probability, dtype=np.float64)
-    differ = (p >= costs.threshold) != (np.asarray(confidence, dtype=np.float64) >= at)
+    differ = (p >= costs.threshold) != (np.asarray(confidence, dtype=np.float64) >= place)
     risk: Floats = np.where(differ, costs.scale * np.abs(p - costs.threshold), 0.0)
     return risk
 
@@ -244,15 +244,15 @@ class DecisionRisk:
         """Measure the savings of a cross-fit that is there already."""
         costs = self.costs
         today = confidence >= self.at
-        spent = self.spent(confidence, correct)
-        ceiling = float((spent - costs.spent(correct >= 0.5, correct)).mean())
+        cost = self.spent(confidence, correct)
+        ceiling = float((cost - costs.spent(correct >= 0.5, correct)).mean())
         saved = self.savings(confidence, correct, fit.corrected)
         plain = self.savings(confidence, correct, fit.recalibrated)
         self.saved_ = self._bounded(saved, ceiling, units)
         self.recalibrated_ = self._bounded(plain, ceiling, units)
         self.beyond_ = self._bounded(saved - plain, ceiling, units)
-        mean, half = float(spent.mean()), 1.959964 * mean_error(spent, units)
-        self.today_ = Estimate(mean, mean - half, mean + half, n=len(spent), interval="normal")
+        mean, half = float(cost.mean()), 1.959964 * mean_error(cost, units)
+        self.today_ = Estimate(mean, mean - half, mean + half, n=len(cost), interval="normal")
         self.changed_ = float(((fit.corrected >= costs.threshold) != today).mean())
         return self
 

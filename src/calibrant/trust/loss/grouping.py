@@ -191,8 +191,10 @@ class GroupingLoss:
         )
 
         def mean(values: Floats) -> Estimate:
-            at, half = float(values.mean()), reach * mean_error(values, units)
-            return Estimate(at, at - half, at + half, n=n, level=self.level, interval="normal")
+            place, half = float(values.mean()), reach * mean_error(values, units)
+            return Estimate(
+                place, place - half, place + half, n=n, level=self.level, interval="normal"
+            )
 
         self.calibration_, self.brier_ = mean(squares - left), mean(squares)
 

@@ -213,18 +213,18 @@ class TreeGroupingLoss:
     def _summarise(self) -> None:
         fits = self.fits_
         grouping = self._raised(self._mean([fit.grouping for fit in fits]))
-        epistemic, rest = [], []
+        epistemic, remainder = [], []
         for fit in fits:
             of_both = fit.calibration.variance + fit.grouping.variance
-            both = fit.calibration.value + fit.grouping.value
-            epistemic.append(Term(both, of_both + 2 * max(fit.covariance, 0.0)))
-            rest.append(Term(fit.brier.value - both, fit.brier.variance + of_both))
+            pair = fit.calibration.value + fit.grouping.value
+            epistemic.append(Term(pair, of_both + 2 * max(fit.covariance, 0.0)))
+            remainder.append(Term(fit.brier.value - pair, fit.brier.variance + of_both))
         self.decomposition_ = BrierDecomposition(
             self._mean([fit.brier for fit in fits]),
             self._mean([fit.calibration for fit in fits]),
             grouping,
             self._mean(epistemic),
-            self._mean(rest),
+            self._mean(remainder),
         )
         self.estimate_ = grouping
         self.value_, self.interval_ = grouping.value, (grouping.low, grouping.high)

@@ -67,8 +67,8 @@ def _slope(x: Floats, y: Floats) -> tuple[float, float]:
     centred = x - x.mean()
     square = float(centred @ centred)
     slope = float(centred @ y) / square
-    left = y - y.mean() - slope * centred
-    return slope, math.sqrt(float(left @ left) / (len(x) - 2) / square)
+    remaining = y - y.mean() - slope * centred
+    return slope, math.sqrt(float(remaining @ remaining) / (len(x) - 2) / square)
 
 
 def _by_order(x: Floats, y: Floats, seed: int) -> float:
@@ -122,11 +122,11 @@ def exact_difference(
     >>> bool(found.high < 0)
     True
     """
-    left = [
-        (correct - cross_fitted("isotonic", said, correct, folds=_FOLDS, rng=seed)) ** 2
-        for said in (base, tuned)
+    remaining = [
+        (correct - cross_fitted("isotonic", confidence, correct, folds=_FOLDS, rng=seed)) ** 2
+        for confidence in (base, tuned)
     ]
-    return mean_estimate(left[1] - left[0], cluster)
+    return mean_estimate(remaining[1] - remaining[0], cluster)
 
 
 def tuned_pairs(

@@ -48,8 +48,8 @@ class Condition(Stored):
         """Return which rows hold it."""
         column = frame[self.column]
         if isinstance(self.value, str):
-            same = (column.cast(pl.String) == self.value).to_numpy()
-            return same if self.sign == "=" else ~same
+            equal = (column.cast(pl.String) == self.value).to_numpy()
+            return equal if self.sign == "=" else ~equal
         return np.asarray(_COMPARE[self.sign](column.cast(pl.Float64).to_numpy(), self.value))
 
     def holds(self, row: Row) -> bool:
@@ -194,8 +194,8 @@ class Candidates:
         masks = self.masks if rows is None else self.masks[:, rows]
         for start in range(0, len(self), _CHUNK):
             part = slice(start, min(start + _CHUNK, len(self)))
-            both = masks[self.first[part]] & masks[self.second[part]]
-            yield part, both.astype(np.float32)
+            overlap = masks[self.first[part]] & masks[self.second[part]]
+            yield part, overlap.astype(np.float32)
 
 
 def candidate_rules(frame: pl.DataFrame, min_group: int) -> Candidates:
@@ -251,18 +251,18 @@ def _conditions(column: pl.Series) -> list[Condition]:
 
 def _pairs(conditions: list[Condition], masks: Mask, min_group: int) -> tuple[Ints, Ints, int]:
     sizes = masks.sum(axis=1)
-    together = masks.astype(np.float32) @ masks.astype(np.float32).T
-    kept = []
+    joint = masks.astype(np.float32) @ masks.astype(np.float32).T
+    selection = []
     for a, b in combinations(range(len(conditions)), 2):
-        one, other = conditions[a], conditions[b]
-        smaller = min_group <= together[a, b] < min(sizes[a], sizes[b])
-        if smaller and (one.column != other.column or {one.sign, other.sign} in _INTERVALS):
-            kept.append((a, b))
+        one, second = conditions[a], conditions[b]
+        smaller = min_group <= joint[a, b] < min(sizes[a], sizes[b])
+        if smaller and (one.column != second.column or {one.sign, second.sign} in _INTERVALS):
+            selection.append((a, b))
     # Too many pairs: the largest groups are kept, where most can be shown.
-    dropped = max(0, len(kept) - MOST_PAIRS)
+    dropped = max(0, len(selection) - MOST_PAIRS)
     if dropped:
-        kept = sorted(kept, key=lambda pair: -together[pair])[:MOST_PAIRS]
-    pairs = np.array(kept, dtype=np.int64).reshape(-1, 2)
+        selection = sorted(selection, key=lambda pair: -joint[pair])[:MOST_PAIRS]
+    pairs = np.array(selection, dtype=np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1], dropped
 
 

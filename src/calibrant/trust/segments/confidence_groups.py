@@ -199,19 +199,19 @@ class ConfidenceGroups:
         )
         self.tested_ = int(self.search_.first.usable.sum())
         self.pairs_dropped_ = rules.dropped
-        named = [parse_rule(text, frame) for text in self.named]
-        masks = [rule.mask(frame) for rule in named]
+        names = [parse_rule(text, frame) for text in self.named]
+        masks = [rule.mask(frame) for rule in names]
         selected = self.search_.selected
-        judged = [
-            *(Judged(one, "found", rules.mask(one.position), True) for one in selected),
-            *self._named(named, masks, columns, y, cells),
+        verdicts = [
+            *(Judged(item, "found", rules.mask(item.position), True) for item in selected),
+            *self._named(names, masks, columns, y, cells),
             *self._values(rules),
         ]
-        self.groups_ = [describe(one, f, y, self.level) for one in judged]
-        self.rules_ = [one.finding.rule for one in judged]
-        self.differences_ = differences(named, masks, f, y, self.level)
-        self.stretches_ = [rules.rule(at).label for at in self.search_.stretches]
-        self.corrector_ = fit_corrector([one.rule for one in selected], frame, f, y)
+        self.groups_ = [describe(item, f, y, self.level) for item in verdicts]
+        self.rules_ = [item.finding.rule for item in verdicts]
+        self.differences_ = differences(names, masks, f, y, self.level)
+        self.stretches_ = [rules.rule(place).label for place in self.search_.stretches]
+        self.corrector_ = fit_corrector([item.rule for item in selected], frame, f, y)
         return self
 
     def _one_per_unit(
@@ -228,10 +228,12 @@ class ConfidenceGroups:
 
     def _values(self, rules: Candidates) -> Iterator[Judged]:
         """Yield single conditions that are not flagged; of two sides of a cut, the lower one."""
-        taken = {finding.position for finding in self.search_.selected}
+        selection = {finding.position for finding in self.search_.selected}
         first = self.search_.first
         # What the confidence alone decides has no gap at equal confidence.
-        usable = [at for at in range(len(rules.conditions)) if first.usable[at] and at not in taken]
+        usable = [
+            at for at in range(len(rules.conditions)) if first.usable[at] and at not in selection
+        ]
         singles = [at for at in usable if rules.conditions[at].sign not in (">", ">=")]
         singles.sort(key=lambda at: -abs(float(first.statistic[at])))
         for at in singles:
@@ -241,8 +243,8 @@ class ConfidenceGroups:
 
     def _echo_of(self, rules: Candidates, mask: Mask) -> str | None:
         """Return the flagged group that overlaps most with a group that is unusual without it."""
-        flagged = [(rules.mask(one.position), one.rule.label) for one in self.search_.selected]
-        overlaps = [((mask & of).sum() / (mask | of).sum(), label) for of, label in flagged]
+        flagged = [(rules.mask(item.position), item.rule.label) for item in self.search_.selected]
+        overlaps = [((mask & part).sum() / (mask | part).sum(), label) for part, label in flagged]
         return max(overlaps)[1] if overlaps else None
 
     def _named(

@@ -123,8 +123,8 @@ def _error(basis: Floats, cleared: Floats, y: Floats, shift: float) -> float:
     residual = (y - rate - shift * cleared) / np.maximum(1 - leverage, _LEAST_FREE)
     inside = np.clip(rate, _EDGE, 1 - _EDGE)
     spread = inside * (1 - inside) * len(y) / (len(y) - basis.shape[1] - 1)
-    seen, expected = ((cleared * residual) ** 2).sum(), (cleared**2 * spread).sum()
-    return _WIDER * float(np.sqrt(max(seen, expected)))
+    observed, expected = ((cleared * residual) ** 2).sum(), (cleared**2 * spread).sum()
+    return _WIDER * float(np.sqrt(max(observed, expected)))
 
 
 def differences(
@@ -137,12 +137,12 @@ def differences(
     """Return the difference of every pair of groups, p values adjusted by Holm's method."""
     gap = confidence - correct
     pairs: list[GroupDifference] = []
-    for one, other in combinations(range(len(rules)), 2):
-        sides = masks[one], masks[other]
+    for first, peer in combinations(range(len(rules)), 2):
+        sides = masks[first], masks[peer]
         estimate, p, stretch = gap_difference(confidence, correct, *sides, level=level)
         if np.isfinite(p):
             raw = float(gap[sides[0]].mean() - gap[sides[1]].mean())
-            names = {"a": rules[one].label, "b": rules[other].label, "stretch": stretch}
+            names = {"a": rules[first].label, "b": rules[peer].label, "stretch": stretch}
             pairs.append(GroupDifference(**names, gap=estimate, raw=raw, p_value=p, p_adjusted=p))
     adjusted = holm([pair.p_value for pair in pairs]).tolist() if pairs else []
     return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]

@@ -171,16 +171,16 @@ def search_groups(
     selected: list[TestedGroup] = []
     stretches: list[int] = []
     for _ in range(_MOST_ROUNDS if len(rules) else 0):
-        at = int(np.argmax(np.abs(sums.statistic)))
-        finding = redrawn.finding(rules.rule(at), at, sums)
+        place = int(np.argmax(np.abs(sums.statistic)))
+        finding = redrawn.finding(rules.rule(place), place, sums)
         if not finding.stands_out:
             break
-        column = rules.mask(at).astype(np.float64)
+        column = rules.mask(place).astype(np.float64)
         within = cells.within(column, correct)
         if within.shows:
             selected.append(finding)
         elif within.is_stretch:
-            stretches.append(at)
+            stretches.append(place)
         beyond = column - project(basis, column)
         basis = np.column_stack([basis, beyond / np.linalg.norm(beyond)])
         sums = _sums(rules, basis, correct, min_group)
@@ -207,11 +207,11 @@ def judge_groups(
     """
     if not rules:
         return []
-    at = np.arange(len(rules))
-    named = Candidates((), np.array(masks), at, at, 0)
+    position = np.arange(len(rules))
+    names = Candidates((), np.array(masks), position, position, 0)
     basis = projector(columns)
-    sums = _sums(named, basis, correct, 1)
-    redrawn = _redrawn(named, basis, correct, sums, rng, alpha)
+    sums = _sums(names, basis, correct, 1)
+    redrawn = _redrawn(names, basis, correct, sums, rng, alpha)
     return [redrawn.finding(rule, place, sums) for place, rule in enumerate(rules)]
 
 
@@ -225,18 +225,18 @@ def _sums(rules: Candidates, basis: Floats, correct: Floats, min_group: int) -> 
     inner = basis.T @ weighted
     width = basis.shape[1]
     table = np.column_stack([correct - fitted, spread, basis, weighted]).astype(np.float32)
-    left, variance, score = (np.zeros(len(rules)) for _ in range(3))
+    remaining, variance, score = (np.zeros(len(rules)) for _ in range(3))
     for part, block in rules.blocks():
         sums = (block @ table).astype(np.float64)
         share, mixed = sums[:, 2 : 2 + width], sums[:, 2 + width :]
         score[part] = sums[:, 0]
-        left[part] = block.sum(axis=1) - (share**2).sum(axis=1)
+        remaining[part] = block.sum(axis=1) - (share**2).sum(axis=1)
         explained = np.einsum("ij,jk,ik->i", share, inner, share)
         variance[part] = sums[:, 1] - 2 * (share * mixed).sum(axis=1) + explained
-    usable = (left > _LEAST_LEFT * min_group) & (variance > 1e-9)
-    left = np.where(usable, left, 1.0)
+    usable = (remaining > _LEAST_LEFT * min_group) & (variance > 1e-9)
+    remaining = np.where(usable, remaining, 1.0)
     spread = np.sqrt(np.where(usable, variance, 1.0))
-    return Sums(-score / left, spread / left, spread, usable)
+    return Sums(-score / remaining, spread / remaining, spread, usable)
 
 
 def _redrawn(
@@ -257,8 +257,8 @@ def _redrawn(
         rows = np.sort(rng.choice(n, _ROWS_DRAWN, replace=False))
         basis, rate = projector(basis[rows]), rate[rows]
     chance, plane = rate.astype(np.float32), basis.astype(np.float32)
-    drawn = (rng.random((_DRAWS, len(rate)), dtype=np.float32) < chance).astype(np.float32) - chance
-    noise = drawn - (drawn @ plane) @ plane.T
+    draws = (rng.random((_DRAWS, len(rate)), dtype=np.float32) < chance).astype(np.float32) - chance
+    noise = draws - (draws @ plane) @ plane.T
     largest = np.zeros(_DRAWS)
     scale = np.sqrt(n / len(rate))
     for part, block in rules.blocks(rows):

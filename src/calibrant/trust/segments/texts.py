@@ -122,14 +122,14 @@ def _names(code: Array, texts: Sequence[str] | None, count: int) -> list[str]:
         return [f"cluster {number + 1}" for number in range(count)]
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    seen: dict[str, Floats] = {}
+    observed: dict[str, Floats] = {}
     sizes = np.bincount(code, minlength=count).astype(np.float64)
     for number, text in zip(code, texts, strict=True):
         for word in set(_WORD.findall(text.lower())) - ENGLISH_STOP_WORDS:
-            seen.setdefault(word, np.zeros(count))[number] += 1
+            observed.setdefault(word, np.zeros(count))[number] += 1
     names: list[str] = []
     for number in range(count):
-        score = {word: _typical(counts, sizes, number) for word, counts in seen.items()}
+        score = {word: _typical(counts, sizes, number) for word, counts in observed.items()}
         best = sorted(score, key=lambda word: (-score[word], word))[:_TYPICAL]
         name = ", ".join(best) or f"group {number + 1}"
         names.append(name if name not in names else f"{name}, group {number + 1}")

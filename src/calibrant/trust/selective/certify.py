@@ -124,12 +124,12 @@ def rows_per_label(score: Floats, wrong: Floats, cluster: Ints, grid: Floats) ->
     [3.0]
     """
     order = np.argsort(-score, kind="stable")
-    bad, which, count = wrong[order], cluster[order], int(cluster.max()) + 1
+    bad, kind, count = wrong[order], cluster[order], int(cluster.max()) + 1
     ends = np.searchsorted(-score[order], -grid, side="right")
     n, e, start, worth = np.zeros(count), np.zeros(count), 0, np.ones(len(grid))
     for step, end in enumerate(ends):
-        n += np.bincount(which[start:end], minlength=count)
-        e += np.bincount(which[start:end], bad[start:end], count)
+        n += np.bincount(kind[start:end], minlength=count)
+        e += np.bincount(kind[start:end], bad[start:end], count)
         start, rows = end, n.sum()
         if rows:
             rate = (e.sum() + 1) / (rows + 2)
@@ -214,13 +214,13 @@ def passed_steps(chance: Floats, brought: Floats) -> Mask:
     >>> passed_steps(np.array([0.04, 0.09, 0.2, 0.02, 0.05]), np.array([0.07, 0.03, 0, 0.02, 0]))
     array([ True,  True, False,  True, False])
     """
-    passed = np.zeros(chance.shape, dtype=bool)
+    passing = np.zeros(chance.shape, dtype=bool)
     budget = np.zeros(chance.shape[:-1])
     for step, part in enumerate(brought):
         budget = budget + part
-        passed[..., step] = (chance[..., step] <= budget) & (budget > 0)
-        budget = np.where(passed[..., step], budget, 0.0)
-    return passed
+        passing[..., step] = (chance[..., step] <= budget) & (budget > 0)
+        budget = np.where(passing[..., step], budget, 0.0)
+    return passing
 
 
 def as_written(threshold: float | None, score: Floats) -> float | None:
@@ -271,9 +271,9 @@ class AskingCosts(Stored):
         if costs is None or isinstance(costs, AskingCosts):
             return costs
         if not isinstance(costs, Mapping) or set(costs) != {"wrong", "ask"}:
-            given = ", ".join(costs) if isinstance(costs, Mapping) else repr(costs)
+            values = ", ".join(costs) if isinstance(costs, Mapping) else repr(costs)
             raise InputError(
-                f"costs need 'wrong' and 'ask', got {given}", hint="give costs wrong=10,ask=1"
+                f"costs need 'wrong' and 'ask', got {values}", hint="give costs wrong=10,ask=1"
             )
         return cls(float(costs["wrong"]), float(costs["ask"]))
 

@@ -182,39 +182,41 @@ class Selective:
         self._withheld = withheld
         frame = _with_confidence(features, f)
         categories = enough_labels(frame, groups)
-        kept = of_known(frame, groups, categories)
+        rows = of_known(frame, groups, categories)
         rng = named_stream(self.seed, "decide")
         order = rng.permutation(len(f))
         if cluster is not None:
             # Whole clusters fit a score or certify.
             order = order[np.argsort(rng.permutation(int(cluster.max()) + 1)[cluster[order]])]
-        score, rest = self._score(frame, y, order[kept[order]], score or RawScore(), cluster)
+        score, remainder = self._score(frame, y, order[rows[order]], score or RawScore(), cluster)
         values, wrong = score.predict(frame), 1 - y
         names = categories[groups.name] if groups is not None else ()
-        codes = group_codes(groups, rest, names)
-        together = None if cluster is None else np.unique(cluster[rest], return_inverse=True)[1]
-        labels = Labels(values[rest], wrong[rest], codes, None, float(kept.mean()), together)
+        codes = group_codes(groups, remainder, names)
+        joint = None if cluster is None else np.unique(cluster[remainder], return_inverse=True)[1]
+        labels = Labels(values[remainder], wrong[remainder], codes, None, float(rows.mean()), joint)
         if traffic is not None:
             labels = self._weighted(labels, score, traffic, categories, groups)
         thresholds = self._thresholds(labels, names)
         threshold = None if self.each else as_written(thresholds.get(""), labels.score)
         self._describe(labels, thresholds, names)
-        seen = frame if beside is None else pl.concat([frame, beside], how="horizontal")
+        observed = frame if beside is None else pl.concat([frame, beside], how="horizontal")
         group, self.asked_ = None, []
         if groups is not None:
             group, coming = groups.name, groups if traffic is None else traffic[groups.name]
             self.asked_ = asked_groups(groups, coming, names)
-            seen = seen if group in seen.columns else seen.with_columns(groups)
+            observed = observed if group in observed.columns else observed.with_columns(groups)
         self.policy_ = SelectivePolicy(
             score,
             threshold,
             self._promise(groups, traffic),
             made or datetime.now(UTC).date().isoformat(),
-            len(rest),
+            len(remainder),
             fitted_on or {},
-            Profile.of(seen if traffic is None else traffic, group),
+            Profile.of(observed if traffic is None else traffic, group),
             categories,
-            {name: at for name, at in thresholds.items() if at is not None} if self.each else None,
+            {name: place for name, place in thresholds.items() if place is not None}
+            if self.each
+            else None,
         )
         return self
 
@@ -230,8 +232,8 @@ class Selective:
         third = len(order) // 3
         while cluster is not None and cluster[order[third]] == cluster[order[third - 1]]:
             third += 1
-        fitting, rest = order[:third], order[third:]
-        return LearnedScore().fit(frame[fitting], y[fitting]), rest
+        fitting, remainder = order[:third], order[third:]
+        return LearnedScore().fit(frame[fitting], y[fitting]), remainder
 
     def _weighted(
         self,
@@ -244,15 +246,15 @@ class Selective:
         """Return the labels weighted to the traffic."""
         if groups is None:
             raise InputError("traffic is weighted by groups: name their column")
-        kept = of_known(traffic, None, categories)
-        rows = traffic.filter(pl.Series(kept))
+        selection = of_known(traffic, None, categories)
+        rows = traffic.filter(pl.Series(selection))
         if not rows.height:
             raise InputError("no row of the traffic is in a group that has labels")
         if labels.cluster is not None:
             raise InputError("a promise for the mix of the traffic takes rows as independent")
         codes = group_codes(rows[groups.name], np.arange(rows.height), categories[groups.name])
         mix = TrafficMix(labels.group, score.predict(rows), codes)
-        return replace(labels, mix=mix, answerable=float(kept.mean()))
+        return replace(labels, mix=mix, answerable=float(selection.mean()))
 
     def _thresholds(self, labels: Labels, names: Sequence[str]) -> dict[str, float | None]:
         """Return the threshold of each group, or the one of all under the empty name."""
@@ -268,8 +270,8 @@ class Selective:
             thresholds = {}
             for number, name in enumerate(names):
                 group, level = labels.of_group(number), self.delta / len(names)
-                passed = group.certify(self.max_error, level).threshold
-                thresholds[name] = as_written(passed, group.score)
+                passing = group.certify(self.max_error, level).threshold
+                thresholds[name] = as_written(passing, group.score)
             return thresholds
         self.certified_ = labels.certify(self.max_error, self.delta)
         if self.costs is None or self.certified_.threshold is None:
@@ -308,21 +310,21 @@ class Selective:
 
     def _measure(self, labels: Labels, cuts: Floats) -> None:
         """Measure share and error; for a mix, of the traffic."""
-        given = labels.score >= cuts[labels.group]
-        n, inside = len(given), float(given.mean())
-        bad, answered = labels.wrong[given].sum(), float(given.sum())
+        values = labels.score >= cuts[labels.group]
+        n, inside = len(values), float(values.mean())
+        bad, answers = labels.wrong[values].sum(), float(values.sum())
         if labels.cluster is not None:
-            inside_of = given.astype(np.float64)
+            inside_of = values.astype(np.float64)
             n = max(1, round(n / rows_per_label(0 * inside_of, inside_of, labels.cluster, _ALL)[0]))
             worth = rows_per_label(inside_of, labels.wrong, labels.cluster, _ALL + 1)[0]
-            bad, answered = bad / worth, answered / worth
+            bad, answers = bad / worth, answers / worth
         if labels.mix is not None:
             n = len(labels.mix.score)
             inside = float((labels.mix.score >= cuts[labels.mix.traffic_group]).mean())
             worth, errors = labels.curve(cuts[:1])
-            bad, answered = float(errors[0]), float(worth[0]) if np.isfinite(cuts[0]) else 0.0
+            bad, answers = float(errors[0]), float(worth[0]) if np.isfinite(cuts[0]) else 0.0
         self.share_ = wilson_estimate(labels.answerable * inside, n)
-        self.error_ = proportions(np.array([bad]), np.array([answered]))[0]
+        self.error_ = proportions(np.array([bad]), np.array([answers]))[0]
 
     def _cost(self, labels: Labels) -> DecideCost:
         """Measure costs; the threshold is chosen anew without each fold."""
@@ -332,22 +334,22 @@ class Selective:
         cluster = np.arange(n) if labels.cluster is None else labels.cluster
         rng = named_stream(self.seed, "decide folds")
         fold = (rng.permutation(int(cluster.max()) + 1) % _FOLDS)[cluster]
-        given = np.zeros(n, dtype=bool)
-        passed = None if self.certified_ is None else self.certified_.passed
+        values = np.zeros(n, dtype=bool)
+        passing = None if self.certified_ is None else self.certified_.passed
         for number in range(_FOLDS):
-            inside, others = fold == number, fold != number
-            grid = threshold_grid(score[others]) if passed is None else passed
-            at = cheapest(score[others], wrong[others], grid, costs) if len(grid) else None
-            given[inside] = score[inside] >= _above(at)
-        spent = costs.per_row(given, wrong)
+            inside, peers = fold == number, fold != number
+            grid = threshold_grid(score[peers]) if passing is None else passing
+            place = cheapest(score[peers], wrong[peers], grid, costs) if len(grid) else None
+            values[inside] = score[inside] >= _above(place)
+        cost = costs.per_row(values, wrong)
         answering = costs.wrong * wrong
         best = answering if answering.mean() < costs.ask else np.full(n, costs.ask)
         return DecideCost(
             costs=costs.to_dict(),
-            policy=mean_estimate(spent, labels.cluster),
+            policy=mean_estimate(cost, labels.cluster),
             always_answer=mean_estimate(answering, labels.cluster),
             always_ask=costs.ask,
-            saved=mean_estimate(best - spent, labels.cluster),
+            saved=mean_estimate(best - cost, labels.cluster),
         )
 
     def entry(
@@ -385,11 +387,11 @@ class Selective:
 
     def _promise(self, groups: pl.Series | None, traffic: pl.DataFrame | None) -> dict[str, Any]:
         limited = self.max_error is not None
-        passed = self.certified_ is not None and self.certified_.threshold is not None
+        passing = self.certified_ is not None and self.certified_.threshold is not None
         promise: dict[str, Any] = {
             "max_error": self.max_error,
             "delta": self.delta if limited else None,
-            "certified": passed or any(group.certified for group in self.groups_ if self.each),
+            "certified": passing or any(group.certified for group in self.groups_ if self.each),
             "for": "each" if self.each else "labelled" if traffic is None else "traffic",
             "group": None if groups is None else groups.name,
             "traffic_rows": None if traffic is None else traffic.height,
@@ -406,11 +408,11 @@ def _above(threshold: float | None) -> float:
 
 
 def _with_confidence(features: Any, confidence: Floats) -> pl.DataFrame:
-    stated = pl.DataFrame({CONFIDENCE: confidence})
+    stated_confidence = pl.DataFrame({CONFIDENCE: confidence})
     if features is None:
-        return stated
+        return stated_confidence
     frame = as_frame(features)
     if frame.height != len(confidence):
         raise InputError(f"{frame.height} rows of features for {len(confidence)} confidences")
-    others: Sequence[str] = [name for name in frame.columns if name != CONFIDENCE]
-    return pl.concat([stated, frame.select(others)], how="horizontal")
+    peers: Sequence[str] = [name for name in frame.columns if name != CONFIDENCE]
+    return pl.concat([stated_confidence, frame.select(peers)], how="horizontal")

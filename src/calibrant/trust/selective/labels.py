@@ -101,18 +101,18 @@ def of_known(
     frame: pl.DataFrame, groups: pl.Series | None, categories: Mapping[str, Sequence[str]]
 ) -> Mask:
     """Return which rows have no category without enough labels."""
-    kept = np.ones(frame.height, dtype=bool)
+    mask = np.ones(frame.height, dtype=bool)
     for name, levels in categories.items():
         column = groups if groups is not None and groups.name == name else frame[name]
-        kept &= level_texts(column).is_in(list(levels)).to_numpy()
-    return kept
+        mask &= level_texts(column).is_in(list(levels)).to_numpy()
+    return mask
 
 
 def group_codes(groups: pl.Series | None, rows: Ints, names: Sequence[str]) -> Ints:
     """Return the group of each row as its position in `names`; 0 where there are none."""
     if groups is None:
         return np.zeros(len(rows), dtype=np.int64)
-    place = {name: at for at, name in enumerate(names)}
+    place = {name: position for position, name in enumerate(names)}
     texts = level_texts(groups).gather(rows)
     return np.array([place[name] for name in texts.to_list()], dtype=np.int64)
 
@@ -130,15 +130,15 @@ def asked_groups(labelled: pl.Series, coming: pl.Series, enough: Sequence[str]) 
 
 def group_entry(name: str, labels: Labels, cut: float) -> AnsweredGroup:
     """Return what is known of one group at its threshold."""
-    given = labels.score >= cut
-    n = len(given)
+    values = labels.score >= cut
+    n = len(values)
     worth, errors = labels.curve(np.array([cut]))
     error = proportions(errors, worth)[0]
     return AnsweredGroup(
         group=name,
         n=n,
         threshold=float(cut) if np.isfinite(cut) else None,
-        answered=wilson_estimate(float(given.mean()), n),
+        answered=wilson_estimate(float(values.mean()), n),
         error=error,
         certified=bool(np.isfinite(cut)),
     )
@@ -151,6 +151,6 @@ def proportions(count: Floats, n: Floats) -> list[Estimate]:
     high = np.where(count < n, betaincinv(count + 1, np.maximum(n - count, 1.0), 0.975), 1.0)
     value = np.where(n > 0, count / inside, np.nan)
     return [
-        Estimate(float(at), float(start), float(end), n=int(rows), interval="exact")
-        for at, start, end, rows in zip(value, low, high, n, strict=True)
+        Estimate(float(place), float(start), float(end), n=int(rows), interval="exact")
+        for place, start, end, rows in zip(value, low, high, n, strict=True)
     ]

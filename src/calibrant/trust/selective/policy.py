@@ -138,8 +138,8 @@ class SelectivePolicy(Policy):
 
     def stops(self, confidences: Sequence[float | None]) -> bool:
         """Return whether a run with these confidences so far is to be stopped."""
-        known = [value for value in confidences if value is not None and value == value]
-        return bool(known) and self._unit_score(STOP, known) >= self._cut(self.threshold)
+        is_known = [value for value in confidences if value is not None and value == value]
+        return bool(is_known) and self._unit_score(STOP, is_known) >= self._cut(self.threshold)
 
     def keeps(self, confidences: Sequence[float | None]) -> list[bool]:
         """Return which rows of a unit are kept: those without a confidence are not."""
@@ -171,24 +171,24 @@ class SelectivePolicy(Policy):
         (name,) = self.models
         if name not in asked:
             return Step("ask", name)
-        said = asked[name]
-        answer: Row = said if isinstance(said, Mapping) else {CONFIDENCE: said}
+        statement = asked[name]
+        answer: Row = statement if isinstance(statement, Mapping) else {CONFIDENCE: statement}
         action = self.decide({**question, **answer})
         return Step("answer" if action == "answer" else "defer", name)
 
     def decide_many(self, frame: pl.DataFrame) -> Mask:
         """Return whether each row of a table may be answered alone."""
         require(frame.columns, self.needs)
-        given = np.ones(frame.height, dtype=bool)
+        values = np.ones(frame.height, dtype=bool)
         for name, levels in self.known.items():
-            given &= level_texts(frame[name]).is_in(list(levels)).to_numpy()
+            values &= level_texts(frame[name]).is_in(list(levels)).to_numpy()
         if self.thresholds is None:
             cut = np.full(frame.height, self._cut(self.threshold))
         else:
             groups = level_texts(frame[self.promise["group"]])
             cut = np.array([self._cut(self.thresholds.get(name)) for name in groups])
-        given[given] = self.score.predict(frame.filter(pl.Series(given))) >= cut[given]
-        return given
+        values[values] = self.score.predict(frame.filter(pl.Series(values))) >= cut[values]
+        return values
 
     def _cut(self, threshold: float | None) -> float:
         exact = self.score.kind == CONFIDENCE or getattr(self.score, "how", "") == DROP

@@ -58,14 +58,14 @@ def whole_block(block: ScoreBlock, scores: Scores, column: str, how: str) -> Sco
     if how == STOP or CLUSTER not in scores.rejected.columns:
         return block
     alike = [pl.col(key) == block.keys[key] for key in ("model",) if key in scores.rejected.columns]
-    lost = scores.rejected.filter(*alike)[CLUSTER].unique()
-    kept = ~rows[CLUSTER].is_in(lost.implode())
-    if not kept.any():
+    missing = scores.rejected.filter(*alike)[CLUSTER].unique()
+    mask = ~rows[CLUSTER].is_in(missing.implode())
+    if not mask.any():
         raise InputError(f"no {column} has a confidence and an outcome in every row")
-    if kept.all():
+    if mask.all():
         return block
-    frame = rows.filter(kept)
-    parts = {name: getattr(block, name)[kept.to_numpy()] for name in ("confidence", "correct")}
+    frame = rows.filter(mask)
+    parts = {name: getattr(block, name)[mask.to_numpy()] for name in ("confidence", "correct")}
     return ScoreBlock(block.keys, **parts, weights=None, units=None, frame=frame)
 
 
@@ -127,9 +127,9 @@ class WholeUnits:
             **about,
         )
         self.policy_, self._wrong = self.rule.policy_, units.wrong
-        at, alone, saved = self.policy_.threshold, None, None
+        place, alone, saved = self.policy_.threshold, None, None
         if self.how == STOP:
-            saved = 0.0 if at is None else steps_saved(c, names, 1 - at)
+            saved = 0.0 if place is None else steps_saved(c, names, 1 - place)
         elif self.rule.max_error is not None:
             limits = {"max_error": self.rule.max_error, "delta": self.delta}
             row = certify(c, 1.0 - y, **limits).threshold
@@ -155,31 +155,34 @@ class WholeUnits:
         if count < _FEWEST:
             raise InputError(f"{count} units are too few to certify anything; {_FEWEST} is least")
         assert limit is not None
-        at = backoff_threshold(c, y, names, max_error=limit, delta=self.delta)
+        place = backoff_threshold(c, y, names, max_error=limit, delta=self.delta)
         # Where nothing would be kept there is nothing to serve.
-        at = None if at is None or not (c > at).any() else at
-        needed = np.zeros(count)
-        np.maximum.at(needed, code, np.where(y < 1, c, 0.0))
+        place = None if place is None or not (c > place).any() else place
+        requirement = np.zeros(count)
+        np.maximum.at(requirement, code, np.where(y < 1, c, 0.0))
         grid = threshold_grid(c)
-        kept = (c[:, None] > grid).mean(axis=0)
-        errors = proportions((needed[:, None] > grid).sum(axis=0) * 1.0, np.full(len(grid), count))
+        mask = (c[:, None] > grid).mean(axis=0)
+        errors = proportions(
+            (requirement[:, None] > grid).sum(axis=0) * 1.0, np.full(len(grid), count)
+        )
         self.curve = [
             ThresholdPoint(threshold=float(t), share=float(share), error=error)
-            for t, share, error in zip(grid, kept, errors, strict=True)
+            for t, share, error in zip(grid, mask, errors, strict=True)
         ]
-        cut = np.inf if at is None else at
-        self._wrong = (needed > 0).astype(np.float64)
+        cut = np.inf if place is None else place
+        self._wrong = (requirement > 0).astype(np.float64)
         self._share = wilson_estimate(float((c > cut).mean()), count)
-        self._error = proportions(np.array([(needed > cut).sum() * 1.0]), np.array([count]))[0]
+        self._error = proportions(np.array([(requirement > cut).sum() * 1.0]), np.array([count]))[0]
         promise = {
-            "max_error": limit, "delta": self.delta, "certified": at is not None, "for": "labelled",
+            "max_error": limit, "delta": self.delta, "certified": place is not None,
+            "for": "labelled",
             "group": None, "traffic_rows": None, "share_answered": self._share,
             "error_among_answered": self._error,
         }  # fmt: skip
         profile = Profile.of(pl.DataFrame({CONFIDENCE: c}))
         made, origin = about["made"], about["fitted_on"]
         self.policy_ = SelectivePolicy(
-            UnitScore(DROP), at, promise, made, count, origin, profile, {}, None
+            UnitScore(DROP), place, promise, made, count, origin, profile, {}, None
         )
         self.unit_ = self._described(None, None)
         return self
@@ -228,16 +231,16 @@ def _fields(frame: pl.DataFrame) -> list[UnitField]:
         once = (counts["len"] == counts["in"]).all() and (counts["in"] >= units / 2).all()
         if once and column.dtype == pl.String:
             parts = frame.partition_by(column.name, maintain_order=True)
-            found = [_field(str(part[column.name][0]), part) for part in parts]
-            return sorted(found, key=lambda field: -field.gap)
+            matches = [_field(str(part[column.name][0]), part) for part in parts]
+            return sorted(matches, key=lambda field: -field.gap)
     return []
 
 
 def _field(name: str, part: pl.DataFrame) -> UnitField:
-    said, right = part["confidence"].to_numpy(), part["correct"].to_numpy()
+    confidence, right = part["confidence"].to_numpy(), part["correct"].to_numpy()
     rate = proportions(np.array([right.sum()]), np.array([float(len(right))]))[0]
-    gap = float(said.mean() - right.mean())
-    return UnitField(field=name, n=len(right), says=float(said.mean()), right=rate, gap=gap)
+    gap = float(confidence.mean() - right.mean())
+    return UnitField(field=name, n=len(right), says=float(confidence.mean()), right=rate, gap=gap)
 
 
 def _of_units(frame: pl.DataFrame, group: str, column: str) -> pl.Series:
@@ -255,13 +258,13 @@ def unit_score_name(
     unit: str | None, score: str | None, stop: bool, drop: bool, others: Collection[str]
 ) -> str | None:
     """Return the score of a unit that was asked for, None where rows are promised."""
-    asked = [name for name, given in (("score", score), (STOP, stop), (DROP, drop)) if given]
+    request = [name for name, value in (("score", score), (STOP, stop), (DROP, drop)) if value]
     if unit is None:
-        if asked:
-            rule = "{" + asked[0] + "} is about whole units"
+        if request:
+            rule = "{" + request[0] + "} is about whole units"
             raise InputError(Hint(rule), hint=Hint("name their column: {unit}", unit="COL"))
         return None
-    if len(asked) > 1 or others:
-        pair = asked[:2] if len(asked) > 1 else ["unit", next(iter(others))]
+    if len(request) > 1 or others:
+        pair = request[:2] if len(request) > 1 else ["unit", next(iter(others))]
         raise InputError(Hint("give one of " + " and ".join(f"{{{name}}}" for name in pair)))
     return STOP if stop else DROP if drop else score or "product"

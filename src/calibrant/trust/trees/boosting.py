@@ -169,12 +169,12 @@ class _Grown:
         feature = np.concatenate(self.features)
         last = edges.shape[1] - 1 - np.concatenate(self.right).sum(axis=1)
         leaves = np.zeros(len(self.value))
-        left = np.concatenate([2 * np.arange(len(feature)) + 1, leaves - 1])
+        remaining = np.concatenate([2 * np.arange(len(feature)) + 1, leaves - 1])
         return Tree(
             np.concatenate([feature, leaves - 1]).astype(np.int32),
             np.concatenate([edges[feature, last], leaves]),
-            left.astype(np.int32),
-            np.where(left < 0, -1, left + 1).astype(np.int32),
+            remaining.astype(np.int32),
+            np.where(remaining < 0, -1, remaining + 1).astype(np.int32),
             np.concatenate([np.zeros(len(feature)), rate * self.value]),
         )
 
@@ -192,7 +192,9 @@ class _Trees:
         self.n, self.number, self.learned = n, number, learned
         self.fold, self.row = np.repeat(np.arange(folds), n), np.tile(np.arange(n), folds)
         per_turn = max(1, _ENTRIES // max(len(learned), 1))
-        self.turns = [slice(at, min(at + per_turn, count)) for at in range(0, count, per_turn)]
+        self.turns = [
+            slice(place, min(place + per_turn, count)) for place in range(0, count, per_turn)
+        ]
         bins = np.ascontiguousarray(features.codes[:, learned % n])
         self.bins = [bins[t] + np.arange(len(bins[t]))[:, None] * self.width for t in self.turns]
 
@@ -204,9 +206,9 @@ class _Trees:
         for level in range(depth):
             place = (self.number << level) + node.take(self.learned)
             feature, right = self._splits(residual, place, self.folds << level)
-            at = (self.fold << level) + node
-            code = self.codes.take(feature.take(at) * self.n + self.row)
-            node = 2 * node + right.take(at * self.width + code)
+            position = (self.fold << level) + node
+            code = self.codes.take(feature.take(position) * self.n + self.row)
+            node = 2 * node + right.take(position * self.width + code)
             features.append(feature)
             sides.append(right)
         place = (self.number << depth) + node.take(self.learned)
@@ -224,12 +226,12 @@ class _Trees:
             total, count = self._histograms(residual, place, nodes, bins)
             order = self._sorted_categories(total, count, turn)
             gain, last = _best_cut(total, count, self.growth)
-            chosen = gain.argmax(axis=1)
-            better = np.flatnonzero(gain[every, chosen] > best)
-            chosen = chosen[better]
-            best[better], feature[better] = gain[better, chosen], chosen + turn.start
-            beyond = np.arange(self.width) > last[better, chosen][:, None]
-            right[better] = beyond if order is None else _unsorted(beyond, order[better, chosen])
+            choice = gain.argmax(axis=1)
+            better = np.flatnonzero(gain[every, choice] > best)
+            choice = choice[better]
+            best[better], feature[better] = gain[better, choice], choice + turn.start
+            beyond = np.arange(self.width) > last[better, choice][:, None]
+            right[better] = beyond if order is None else _unsorted(beyond, order[better, choice])
         return feature, right
 
     def _histograms(
@@ -270,5 +272,5 @@ def _best_cut(total: Floats, count: Floats, growth: Growth) -> tuple[Floats, Int
     gain = left**2 / (rows + ridge) + (whole - left) ** 2 / (others + ridge)
     gain -= whole**2 / (rows[:, :, -1:] + ridge)
     gain[(rows < growth.least_leaf) | (others < growth.least_leaf)] = -np.inf
-    at = gain.argmax(axis=2)
-    return np.take_along_axis(gain, at[:, :, None], 2)[:, :, 0], at
+    place = gain.argmax(axis=2)
+    return np.take_along_axis(gain, place[:, :, None], 2)[:, :, 0], place

@@ -285,10 +285,10 @@ class HonestTree(Stored):
     def shrinkage(self) -> Floats:
         """Return the factor per leaf that its mean deserves; 0 where nothing is found at all."""
         signal = max(self.loss_.value, 0.0)
-        seen = self.leaf_.n > 1
-        if signal == 0.0 or not seen.any():
+        observed = self.leaf_.n > 1
+        if signal == 0.0 or not observed.any():
             return np.zeros(len(self.leaf_.n))
-        noise = float(np.average(self.leaf_.variance[seen], weights=self.leaf_.n[seen]))
+        noise = float(np.average(self.leaf_.variance[observed], weights=self.leaf_.n[observed]))
         return signal / (signal + noise / np.maximum(self.leaf_.n, 2))
 
     def _borrow_from_ancestors(self, leaves: npt.NDArray[np.int32], target: Floats) -> None:

@@ -61,10 +61,10 @@ def three_parts(
     """Return the rows of the calibration, fitting and evaluation part; refuse too few rows."""
     if len(shares) != 3:
         raise InputError(f"the split has three parts, got {len(shares)} shares")
-    needed = int(np.ceil(2 * min_samples_leaf / shares[FITTING]))
-    if len(correct) < needed:
+    labels_needed = int(np.ceil(2 * min_samples_leaf / shares[FITTING]))
+    if len(correct) < labels_needed:
         raise InputError(
-            f"groups need at least {needed} labelled questions; there are {len(correct)}",
+            f"groups need at least {labels_needed} labelled questions; there are {len(correct)}",
             hint="label more rows, or lower min_samples_leaf",
         )
     part = split_rows(correct, shares, rng, units=units)

@@ -149,14 +149,14 @@ class HonestForest(_SumOfTrees):
         order = rng.permutation(len(target))
         shape, fill = order[: len(order) // 2], order[len(order) // 2 :]
         width = matrix.shape[1]
-        chosen = np.sort(rng.permutation(width)[: math.ceil(self.feature_share * width)])
-        part = pl.DataFrame({str(column): matrix[:, column] for column in chosen})
+        choice = np.sort(rng.permutation(width)[: math.ceil(self.feature_share * width)])
+        part = pl.DataFrame({str(column): matrix[:, column] for column in choice})
         honest = HonestTree(min_samples_leaf=self.min_samples_leaf, seed=self.seed).fit_parts(
             part[shape], target[shape], part[fill], target[fill]
         )
         tree = honest.tree_
         inner = tree.feature >= 0
-        feature = np.where(inner, chosen[np.where(inner, tree.feature, 0)], -1).astype(np.int32)
+        feature = np.where(inner, choice[np.where(inner, tree.feature, 0)], -1).astype(np.int32)
         value = tree.value.copy()
         value[~inner] = honest.values_
         return Tree(feature, tree.threshold, tree.left, tree.right, value)

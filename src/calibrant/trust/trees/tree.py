@@ -121,10 +121,10 @@ def _descend(columns: Floats, start: int, stop: int, walk: _Walk) -> Indices:
     here = np.zeros(len(active), dtype=np.intp)
     while active.size:
         for _ in range(_COMPRESS_EVERY):
-            at = feature.take(here)
-            at *= height
-            at += row
-            goes_left = flat.take(at) <= threshold.take(here)
+            place = feature.take(here)
+            place *= height
+            place += row
+            goes_left = flat.take(place) <= threshold.take(here)
             here *= 2
             here += goes_left
             here = children.take(here)

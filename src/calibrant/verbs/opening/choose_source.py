@@ -87,8 +87,8 @@ def is_large(data: Any, *, rows: int | None = None) -> bool:
         from calibrant.data.batches import named_columns, number_of_rows, parquet_files
 
         files = parquet_files(source)
-        many = number_of_rows(files) > (rows or STREAM_ROWS)
-        return many and "weights" not in named_columns(files, source)
+        number = number_of_rows(files) > (rows or STREAM_ROWS)
+        return number and "weights" not in named_columns(files, source)
     except (InputError, OSError):
         # What cannot be read is reported where it is read.
         return False
@@ -122,7 +122,7 @@ def open_audit(
     from calibrant.data.sources.row_source import row_source
     from calibrant.verbs.opening.open_input import open_input
 
-    opened = open_input(
+    source = open_input(
         data, outcomes, scale=options.table.scale, ranked=True, labels=options.labels
     )
-    return row_source(opened, options)
+    return row_source(source, options)

@@ -51,8 +51,8 @@ def log_files(data: Any) -> Sequence[str | Path]:
         return ()
     is_log = [isinstance(item, str | Path) and recognise(item) is not None for item in data]
     if any(is_log) and not all(is_log):
-        other = data[is_log.index(False)]
-        rule = f"logs and tables cannot be read in one go, got both (a table: {other})"
+        peer = data[is_log.index(False)]
+        rule = f"logs and tables cannot be read in one go, got both (a table: {peer})"
         call = Call("import", "LOG", out="scores.parquet")
         raise InputError(rule, hint=Hint("turn the logs into tables first: {call}", call=call))
     return data if all(is_log) else ()
@@ -135,7 +135,7 @@ def open_input(
     >>> opened.head("audit", seed=0, settings={})["source"]
     'arrays in memory'
     """
-    chosen = data.options if isinstance(data, Reading) else {}
+    choice = data.options if isinstance(data, Reading) else {}
     data = data.source if isinstance(data, Reading) else data
     path = isinstance(data, str | Path) and str(data) != STDIN
     pool = Path(data) if path else data
@@ -148,18 +148,18 @@ def open_input(
         return OpenLabels(data, store)
     if isinstance(data, Study) or (path and is_study(data)):
         return OpenStudy(data) if isinstance(data, Study) else OpenStudy(Study(data), data)
-    given, outcomes = (data, outcomes) if path else plain_input(data, outcomes)
-    if _is_array(given):
-        return OpenArrays(given, None if isinstance(outcomes, str) else outcomes)
-    logs = () if path and (is_fetched(data) or database_part(data)[1]) else log_files(given)
+    values, outcomes = (data, outcomes) if path else plain_input(data, outcomes)
+    if _is_array(values):
+        return OpenArrays(values, None if isinstance(outcomes, str) else outcomes)
+    logs = () if path and (is_fetched(data) or database_part(data)[1]) else log_files(values)
     if not logs:
-        return OpenTables(given, chosen)
+        return OpenTables(values, choice)
     # Loaded here: a table needs nothing that opens a log.
     from calibrant.answers.logs import OpenLog, foreign_tables
     from calibrant.data.logs.json_text import ReadOptions
 
     options = ReadOptions(scale=scale or FRACTION)
-    return OpenLog(foreign_tables(logs, options=options, ranked=ranked), given)
+    return OpenLog(foreign_tables(logs, options=options, ranked=ranked), values)
 
 
 def read_scores(
@@ -185,14 +185,14 @@ def read_scores(
     ungraded
         Keep rows without an outcome, and leave labels beside a file alone.
     """
-    opened = open_input(data, table["correct"], scale=table["scale"], beside=not ungraded)
-    source, asked = opened.probabilities_table(ReadingOptions(**table))
-    if opened.whole_record:
-        asked = replace(asked, on_invalid=asked.on_invalid or "drop")
+    handle = open_input(data, table["correct"], scale=table["scale"], beside=not ungraded)
+    source, options = handle.probabilities_table(ReadingOptions(**table))
+    if handle.whole_record:
+        options = replace(options, on_invalid=options.on_invalid or "drop")
     graded = "optional" if ungraded else "required"
-    kept = {"features": features, "others": others, "labels": graded}
-    scores = load_scores(source, **asdict(asked), **kept)
-    return dataclasses.replace(scores, drawn_from=opened.pool_rows)
+    selection = {"features": features, "others": others, "labels": graded}
+    scores = load_scores(source, **asdict(options), **selection)
+    return dataclasses.replace(scores, drawn_from=handle.pool_rows)
 
 
 def labels_of(data: Any, labels: str | Path | None, correct: str | None = None) -> Path | None:
@@ -215,8 +215,10 @@ def labels_of(data: Any, labels: str | Path | None, correct: str | None = None) 
         data = data[0]
     if not isinstance(data, str | Path) or str(data) == "-":
         return None
-    beside = store_path(data)
-    return beside if beside.is_file() and not _stands_alone(data, correct, beside) else None
+    neighbour = store_path(data)
+    return (
+        neighbour if neighbour.is_file() and not _stands_alone(data, correct, neighbour) else None
+    )
 
 
 def _stands_alone(data: str | Path, correct: str | None, store: Path) -> bool:

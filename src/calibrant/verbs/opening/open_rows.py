@@ -44,26 +44,26 @@ def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
     table
         How the table is read: columns by role, scale and rules, as every verb takes them.
     """
-    asked = ReadingOptions(**{**(table or {}), **_ALL})
+    options = ReadingOptions(**{**(table or {}), **_ALL})
     if is_large(data):
-        return _staged(data, asked)
-    opened = open_input(data, asked.correct, scale=asked.scale)
-    source, reading = opened.every_row(asked)
-    with error_source(opened.error_name):
+        return _staged(data, options)
+    handle = open_input(data, options.correct, scale=options.scale)
+    source, reading = handle.every_row(options)
+    with error_source(handle.error_name):
         if isinstance(source, pl.DataFrame) and not source.height:
-            opened.require_usable()
+            handle.require_usable()
         try:
             scores = load_scores(_numbered(source), labels="optional", **asdict(reading))
         except InputError:
             # The table as it was given: no message names a column that the user does not have.
             load_scores(source, labels="optional", **asdict(reading))
             raise
-    frame = _with_questions(_every(scores), opened)
+    frame = _with_questions(_every(scores), handle)
     facets = _facets(frame, scores)
     index = _sorted([_index(frame, facets)])
     texts, note = _texts(frame, facets, scores), scores.reading.sentence or ""
     stored = StoredRows([_numbered(frame).lazy()], [frame.height])
-    return Rows(index, stored, texts, facets, opened.draws(asked), note)
+    return Rows(index, stored, texts, facets, handle.draws(options), note)
 
 
 def _every(scores: Scores) -> pl.DataFrame:
@@ -73,11 +73,11 @@ def _every(scores: Scores) -> pl.DataFrame:
         weightless = weightless.with_columns(pl.lit("its weight is 0").alias(LEFT_OUT))
     if not left.height:
         return _in_order([scores.frame, weightless])
-    named = pl.col("question_id", "model", "method")
+    names = pl.col("question_id", "model", "method")
     readable = left.with_columns(
         *(pl.when(pl.col(n).is_between(0, 1)).then(n).alias(n) for n in ("confidence", "correct")),
         pl.col("rule").replace_strict(_SENTENCES, default=None).alias(LEFT_OUT),
-        pl.when(named.cast(pl.String).str.len_chars() > 0).then(named).otherwise(pl.lit(UNNAMED)),
+        pl.when(names.cast(pl.String).str.len_chars() > 0).then(names).otherwise(pl.lit(UNNAMED)),
     )
     return _in_order([scores.frame, weightless, readable.drop("rule", "row")])
 
@@ -104,10 +104,10 @@ def _texts(frame: pl.DataFrame, facets: Sequence[str], scores: Scores) -> dict[s
     long = [name for name in names if name not in {*facets, ROW}]
     texts = columns_called("question_text", long)
     question = "text" if "text" in long else next(iter(texts), None)
-    asked = scores.reading.columns.get("question_id", "")
+    request = scores.reading.columns.get("question_id", "")
     by_role = {
         "question": question
-        or ("question_id" if columns_called("question_text", [asked]) else None),
+        or ("question_id" if columns_called("question_text", [request]) else None),
         "answer": next(iter(columns_called("answer", names)), None),
         "reference": next(iter(columns_called("reference", names)), None),
     }
@@ -116,19 +116,19 @@ def _texts(frame: pl.DataFrame, facets: Sequence[str], scores: Scores) -> dict[s
 
 def _facets(frame: pl.DataFrame, scores: Scores) -> list[str]:
     """Return columns with a few values each: groups to choose by."""
-    same = (name for names in scores.reading.same.values() for name in names)
+    equal = (name for names in scores.reading.same.values() for name in names)
     kinds = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
-    some = frame.head(200_000)
+    subset = frame.head(200_000)
     texts = (columns_called(use, frame.columns) for use in ("answer", "reference"))
-    taken = {*OWN, ROW, LEFT_OUT, "cluster_id", *chain(*texts), *same}
+    selection = {*OWN, ROW, LEFT_OUT, "cluster_id", *chain(*texts), *equal}
     return [
         name
         for name, kind in frame.schema.items()
-        if name not in taken
+        if name not in selection
         and (kind in kinds or kind.is_integer())
-        and 1 < some[name].n_unique() <= min(_FACET_VALUES, max(2, some.height // 5))
+        and 1 < subset[name].n_unique() <= min(_FACET_VALUES, max(2, subset.height // 5))
         # What each method has one value of describes the method: it parts no answers.
-        and (pairs := some.select("method", name).drop_nulls()).n_unique()
+        and (pairs := subset.select("method", name).drop_nulls()).n_unique()
         > pairs["method"].n_unique()
     ]
 
@@ -136,17 +136,17 @@ def _facets(frame: pl.DataFrame, scores: Scores) -> list[str]:
 def _index(frame: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
     """Return the numbers of some rows, small enough that millions of them fit."""
     names = pl.col("model", "method", *facets).cast(pl.String).cast(pl.Categorical)
-    said, grade = pl.col("confidence").fill_nan(None), pl.col("correct").cast(pl.Float32)
-    return frame.select(names, said, grade, question=pl.col("question_id").hash())
+    confidence, grade = pl.col("confidence").fill_nan(None), pl.col("correct").cast(pl.Float32)
+    return frame.select(names, confidence, grade, question=pl.col("question_id").hash())
 
 
 def _sorted(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return the most confidently wrong rows first; memory is little more than twice the table."""
     # Questions by their number: what is told of each of them has a place in an array.
     index = pl.concat(parts).with_columns(pl.col("question").rank("dense") - 1)
-    said, wrong = index["confidence"].to_numpy(), index["correct"].to_numpy() < _HALF
-    both = (np.flatnonzero(wrong), np.flatnonzero(~wrong))
-    order = [rows[np.argsort(-said[rows], kind="stable")].astype(np.uint32) for rows in both]
+    confidence, wrong = index["confidence"].to_numpy(), index["correct"].to_numpy() < _HALF
+    pair = (np.flatnonzero(wrong), np.flatnonzero(~wrong))
+    order = [rows[np.argsort(-confidence[rows], kind="stable")].astype(np.uint32) for rows in pair]
     return index.with_row_index("place")[np.concatenate(order)]
 
 
@@ -171,7 +171,7 @@ def _staged(data: Any, asked: ReadingOptions) -> Rows:
         lazy.sink_parquet(folder / "given.parquet")
         lazy = pl.scan_parquet(folder / "given.parquet")
     total = lazy.select(pl.len()).collect().item()
-    scores, kept, parts = None, list[pl.DataFrame](), list[pl.LazyFrame]()
+    scores, rows, parts = None, list[pl.DataFrame](), list[pl.LazyFrame]()
     facets: list[str] = []
     for start in range(0, total, _CHUNK):
         part = lazy.slice(start, _CHUNK).collect().with_row_index(ROW, offset=start + 1)
@@ -181,17 +181,17 @@ def _staged(data: Any, asked: ReadingOptions) -> Rows:
         facets = facets or _facets(frame, scores)
         frame.write_parquet(folder / f"{start}.parquet", row_group_size=_GROUP)
         parts.append(pl.scan_parquet(folder / f"{start}.parquet"))
-        kept.append(_index(frame, facets))
+        rows.append(_index(frame, facets))
     if scores is None:
         raise InputError("the table has no rows", source=str(data))
     texts, note = _texts(frame, facets, scores), scores.reading.sentence or ""
-    stored = StoredRows(parts, [part.height for part in kept])
-    return Rows(_sorted(kept), stored, texts, facets, sentence=note)
+    stored = StoredRows(parts, [part.height for part in rows])
+    return Rows(_sorted(rows), stored, texts, facets, sentence=note)
 
 
 def _same_reading(asked: ReadingOptions, scores: Scores) -> ReadingOptions:
     """Return the options that read a later part as the first one was read."""
     roles = {"question" if n == "question_id" else n: c for n, c in scores.reading.columns.items()}
     made = scores.reading.options
-    kept = {name: column for name, column in roles.items() if name not in made}
-    return replace(asked, **{**kept, "scale": scores.reading.scale, **made})
+    selection = {name: column for name, column in roles.items() if name not in made}
+    return replace(asked, **{**selection, "scale": scores.reading.scale, **made})

@@ -37,23 +37,25 @@ def read(data: Any, **asked: Any) -> Reading:
     >>> reading.columns, reading.scale, reading.words, reading.left_out
     ({'confidence': 'certainty', 'correct': 'ok'}, 'percent', 'yes/no', {'confidence_missing': 1})
     """
-    named = {name: value for name, value in asked.items() if value is not None}
-    unknown = [name for name in named if name not in ReadingOptions.__struct_fields__]
+    names = {name: value for name, value in asked.items() if value is not None}
+    unknown = [name for name in names if name not in ReadingOptions.__struct_fields__]
     if unknown:
-        known = ", ".join(ReadingOptions.__struct_fields__)
-        raise InputError(f"no option of reading is called {unknown[0]!r}", hint=f"known: {known}")
-    options = ReadingOptions(**named)
-    opened = open_input(data, options.correct, scale=options.scale, ranked=True)
-    source, given = opened.probabilities_table(options)
-    if opened.whole_record:
-        given = replace(given, on_invalid=given.on_invalid or "drop")
-    scores = load_scores(source, **asdict(given), ranks=True, features=[])
-    found = scores.reading
-    columns = {} if found.models else found.columns
-    chosen = {_NAMED.get(role, role): column for role, column in columns.items()}
+        known_values = ", ".join(ReadingOptions.__struct_fields__)
+        raise InputError(
+            f"no option of reading is called {unknown[0]!r}", hint=f"known: {known_values}"
+        )
+    options = ReadingOptions(**names)
+    handle = open_input(data, options.correct, scale=options.scale, ranked=True)
+    source, values = handle.probabilities_table(options)
+    if handle.whole_record:
+        values = replace(values, on_invalid=values.on_invalid or "drop")
+    scores = load_scores(source, **asdict(values), ranks=True, features=[])
+    result = scores.reading
+    columns = {} if result.models else result.columns
+    choice = {_NAMED.get(role, role): column for role, column in columns.items()}
     for made in ("correct", "confidence"):
-        if "gold" in found.options or (made == "correct" and "probs" in found.options):
-            chosen.pop(made, None)
-    scale = {} if " or " in found.scale or found.scale == "fraction" else {"scale": found.scale}
-    options_of = {**chosen, **scale, **found.options, **named}
-    return replace(found, source=data, options=options_of, asked=named, left_out=scores.dropped)
+        if "gold" in result.options or (made == "correct" and "probs" in result.options):
+            choice.pop(made, None)
+    scale = {} if " or " in result.scale or result.scale == "fraction" else {"scale": result.scale}
+    options_of = {**choice, **scale, **result.options, **names}
+    return replace(result, source=data, options=options_of, asked=names, left_out=scores.dropped)

@@ -45,7 +45,7 @@ def analyse(study: str | Path, *, seed: int = 0) -> AnalysisResult:
         Document ``calibrant.analysis/1``: ``done`` and ``left_out``.
     """
     folder = Study(study)
-    done: list[str] = []
+    finished: list[str] = []
     left_out: list[dict[str, str]] = []
     head = document_head("analysis", folder, seed=seed)
     origin = {name: head[name] for name in ("source", "input")}
@@ -53,12 +53,12 @@ def analyse(study: str | Path, *, seed: int = 0) -> AnalysisResult:
         try:
             # The parts are given rows of the study, and these rows are the study's.
             folder.write_result(name, {**part().to_dict(), **origin})
-            done.append(name)
+            finished.append(name)
         except CalibrantError as error:
             # Every part reads this study: where the fault is need not be said.
             reason = str(error).removeprefix(f"{IN_MEMORY}: ")
             left_out.append({"part": name, "reason": reason})
-    document = {**head, "done": done, "left_out": left_out}
+    document = {**head, "done": finished, "left_out": left_out}
     folder.write_result("analysis", document)
     write_report(folder)
     return AnalysisResult(document)

@@ -35,8 +35,8 @@ def rules_of(chosen: SemanticsConfig) -> Options:
 @contextmanager
 def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
     """Yield the options of `annotate`; a judge asks through the study's ledger and its caps."""
-    chosen, common = config.semantics, rules_of(config.semantics)
-    judge = chosen.judge
+    choice, common = config.semantics, rules_of(config.semantics)
+    judge = choice.judge
     if judge is None:
         yield replace(common, embedded=reading_judge(study.ledger_path))
         return
@@ -46,12 +46,12 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
         client,
         judge.model,
         study.ledger_path,
-        chosen.judge_batch,
+        choice.judge_batch,
         caps=config.budget.caps,
         prices={} if price is None else {judge.model: price},
         max_concurrency=config.concurrency,
     ) as speaker:
-        yield replace(common, judge=speaker, max_judge_calls=chosen.max_judge_calls)
+        yield replace(common, judge=speaker, max_judge_calls=choice.max_judge_calls)
 
 
 def check_semantics(config: StudyConfig, source: str) -> None:
@@ -60,13 +60,13 @@ def check_semantics(config: StudyConfig, source: str) -> None:
     Nothing is sent: the judge's client is opened, one request of each kind is written and held
     against what its endpoint takes, and optional packages are looked for.
     """
-    chosen = config.semantics
-    embedder = open_embedder() if chosen.embeddings else None
-    Options(clustering="rules", grading="rules", embedder=embedder, math=chosen.math)
-    if chosen.judge is None:
+    choice = config.semantics
+    embedder = open_embedder() if choice.embeddings else None
+    Options(clustering="rules", grading="rules", embedder=embedder, math=choice.math)
+    if choice.judge is None:
         return
-    client = open_client(chosen.judge, source=source)
-    judge = LLMJudge(ClientAsker(client), chosen.judge.model)
+    client = open_client(choice.judge, source=source)
+    judge = LLMJudge(ClientAsker(client), choice.judge.model)
     try:
         judge.check()
     finally:

@@ -35,7 +35,7 @@ def run_document(prepared: Prepared, expected: Forecast | None, *, dry_run: bool
     config, clients, prices = prepared.config, prepared.clients, prepared.prices
     # An embedded or replayed model has no price that anybody could check.
     checked = [model.name for model in config.models if model.client not in _UNPAID]
-    shown = {name: asdict(price) for name in checked if (price := prices[name]) is not None}
+    visible = {name: asdict(price) for name in checked if (price := prices[name]) is not None}
     return {
         "schema": "calibrant.run/1",
         "version": __version__,
@@ -52,7 +52,7 @@ def run_document(prepared: Prepared, expected: Forecast | None, *, dry_run: bool
                 "endpoint": clients[model.name].endpoint,
                 "endpoints": getattr(clients[model.name], "endpoints", None),
                 "priced": prices[model.name] is not None,
-                "price": shown.get(model.name),
+                "price": visible.get(model.name),
                 "unavailable": dict(prepared.unavailable[model.name]),
             }
             for model in config.models
@@ -96,8 +96,8 @@ def paid_models(config: StudyConfig) -> frozenset[str]:
 
 def _costs_nothing(model: ModelConfig) -> bool:
     if model.client in _OWN_SERVERS:
-        given = model.options.get("base_url", _THIS_MACHINE[0])
-        addresses = [given] if isinstance(given, str) else list(given)
+        value = model.options.get("base_url", _THIS_MACHINE[0])
+        addresses = [value] if isinstance(value, str) else list(value)
         return all(str(address).startswith(_THIS_MACHINE) for address in addresses)
     return model.client in _UNPAID
 
@@ -165,9 +165,9 @@ def cap_reached(document: Mapping[str, Any]) -> str | None:
     stopped = document.get("stopped")
     if not stopped:
         return None
-    wanted = (document.get("plan") or {}).get("total", {}).get("draws_wanted")
+    targets = (document.get("plan") or {}).get("total", {}).get("draws_wanted")
     got = sum(entry["draws_new"] + entry["draws_cached"] for entry in document["counts"])
     missing = (
-        "" if wanted is None else f"; {max(0, wanted - got):,} of {wanted:,} draws are missing"
+        "" if targets is None else f"; {max(0, targets - got):,} of {targets:,} draws are missing"
     )
     return f"stopped at a cap: {stopped}{missing}\n  -> raise it in [budget] and run again"

@@ -118,5 +118,5 @@ def _graders(study: Study) -> dict[str, int]:
     table = study.read("semantics") if study.has("semantics") else pl.DataFrame()
     if "grader" not in table.columns:
         return {}
-    counted = table.group_by("grader").len().sort("len", "grader", descending=[True, False])
-    return {str(name): count for name, count in counted.iter_rows()}
+    counts = table.group_by("grader").len().sort("len", "grader", descending=[True, False])
+    return {str(name): count for name, count in counts.iter_rows()}

@@ -76,26 +76,26 @@ def agreement(
     """
     if len(found) != len(truth):
         raise InputError(f"one label per grade is needed, got {len(found)} and {len(truth)}")
-    kept = [i for i, label in enumerate(truth) if label is not None]
-    if not kept:
+    selection = [i for i, label in enumerate(truth) if label is not None]
+    if not selection:
         raise InputError("no row has a human label")
-    guess = np.array([found[i] is True for i in kept])
-    right = np.array([bool(truth[i]) for i in kept])
-    none = np.array([found[i] is None for i in kept])
-    units = [groups[i] for i in kept] if groups is not None else kept
+    guess = np.array([found[i] is True for i in selection])
+    right = np.array([bool(truth[i]) for i in selection])
+    none = np.array([found[i] is None for i in selection])
+    units = [groups[i] for i in selection] if groups is not None else selection
     by_unit = _cells(guess, right, units)
     rng = named_stream(seed, "agreement")
     # Units with equal counts are interchangeable: draw how often each kind of unit comes up.
     kinds, counts = np.unique(by_unit, axis=0, return_counts=True)
-    drawn = rng.multinomial(len(by_unit), counts / len(by_unit), size=resamples) @ kinds
+    sample = rng.multinomial(len(by_unit), counts / len(by_unit), size=resamples) @ kinds
     document: dict[str, Any] = {
         "schema": "calibrant.agreement/1",
-        "n": len(kept),
+        "n": len(selection),
         "groups": len(by_unit),
-        "unlabelled": len(truth) - len(kept),
+        "unlabelled": len(truth) - len(selection),
         "attempted": float(1.0 - none.mean()),
     }
-    values, resampled = _measures(by_unit.sum(axis=0)), _measures(drawn)
+    values, resampled = _measures(by_unit.sum(axis=0)), _measures(sample)
     for name, value in values.items():
         draws = resampled[name][np.isfinite(resampled[name])]
         document[name] = _estimate(name, float(value), draws, len(by_unit), level)

@@ -93,9 +93,9 @@ def joined(probability: float, score: float) -> float:
     """
     words = _log_odds(min(max(probability, _LEAST_WORDS), 1.0 - _LEAST_WORDS))
     judge = min(max(score, -_MOST_JUDGE), _MOST_JUDGE)
-    found = 1.0 / (1.0 + math.exp(-(_BEGIN + _OF_WORDS * words + _OF_JUDGE * judge)))
+    result = 1.0 / (1.0 + math.exp(-(_BEGIN + _OF_WORDS * words + _OF_JUDGE * judge)))
     against = judge < -_AGAINST if probability >= 0.5 else judge > _AGAINST
-    return kept_open(found) if against else found
+    return kept_open(result) if against else result
 
 
 def _log_odds(probability: float) -> float:

@@ -133,9 +133,9 @@ def other_date(answer: Bag, reference: Bag) -> bool:
     """Return whether the answer tells dates, and none of them can be the reference's."""
     if len(reference.dates) != 1 or not answer.dates:
         return False
-    wanted = reference.dates[0]
+    targets = reference.dates[0]
     return not any(
-        all(x == y or "x" in x or "x" in y for x, y in zip(date, wanted, strict=True))
+        all(x == y or "x" in x or "x" in y for x, y in zip(date, targets, strict=True))
         for date in answer.dates
     )
 
@@ -160,16 +160,16 @@ def evidence(
     gold = tuple(word for word in reference.content if word not in GENERIC) or reference.content
     if not gold:
         return None
-    asked = question.known
-    fresh = [word for word in gold if word not in asked] or list(gold)
+    request = question.known
+    fresh = [word for word in gold if word not in request] or list(gold)
     share = _share(gold, answer)
-    added = [word for word in answer.content if word not in asked]
+    added = [word for word in answer.content if word not in request]
     precision = _share(added, reference)
     if share == 0.0 and precision == 0.0:
         return None
     figures = [word for word in gold if word[0].isdigit()]
     missing = sum(word not in answer.known for word in figures) / len(figures) if figures else 0.0
-    other_figures = any(word[0].isdigit() and word not in asked for word in answer.known)
+    other_figures = any(word[0].isdigit() and word not in request for word in answer.known)
     contained = f" {' '.join(reference.words)} " in f" {' '.join(answer.words)} "
     return {
         "fresh_share": _share(fresh, answer),

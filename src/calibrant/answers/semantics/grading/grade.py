@@ -232,13 +232,13 @@ class Grader:
         letter = extract_letter(text, choices)
         if letter is None:
             return Grade(None, "letter", "unparsed")
-        wanted = {extract_letter(alias, choices) for alias in aliases} - {None}
-        if not wanted:
+        targets = {extract_letter(alias, choices) for alias in aliases} - {None}
+        if not targets:
             raise InputError(
                 f"the reference {aliases[0]!r} is neither an option letter nor an option's text",
                 hint="options: " + "; ".join(choices),
             )
-        return _ruled(letter in wanted, "letter")
+        return _ruled(letter in targets, "letter")
 
     def by_rules(self, text: str, aliases: Sequence[str], cues: Cues) -> Ruled:
         """Return the grade where rules decide, else the aliases that stay possible."""
@@ -272,14 +272,14 @@ class Grader:
 
     def _by_words(self, text: str, ruled: Ruled, question: str | None) -> Grade:
         aliases = ruled.possible
-        answer, asked = self._bag(text), self._bag(question or "")
+        answer, request = self._bag(text), self._bag(question or "")
         # People still accept some answers that share no word with a reference: the base rate.
         best = NO_COMMON_WORD
         for alias in aliases:
             reference = self._bag(alias)
-            if repeats_figure(answer, reference, asked):
+            if repeats_figure(answer, reference, request):
                 continue
-            features = evidence(answer, reference, asked, aliases=len(aliases))
+            features = evidence(answer, reference, request, aliases=len(aliases))
             if features is not None:
                 best = max(best, phrase_probability(features))
         if best >= 0.5 and doubt.denies(text, aliases, question):
@@ -326,7 +326,7 @@ def _binary(text: str, aliases: list[str], normaliser: Normaliser) -> Grade | No
         first = words[0] if words else ""
         return True if first in _TRUE_WORDS else False if first in _FALSE_WORDS else None
 
-    answered, wanted = side(text), {side(alias) for alias in aliases} - {None}
-    if answered is None or not wanted:
+    answers, targets = side(text), {side(alias) for alias in aliases} - {None}
+    if answers is None or not targets:
         return None
-    return _ruled(answered in wanted, "binary")
+    return _ruled(answers in targets, "binary")

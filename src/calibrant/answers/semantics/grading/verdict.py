@@ -73,21 +73,21 @@ def read_again(
     asked: Sequence[tuple[str | bytes | None, References, str | None]],
 ) -> list[Grade]:
     """Return the grades with what the judge makes of those that words have decided."""
-    found = list(grades)
+    result = list(grades)
     if judge is None:
-        return found
+        return result
     places = [place for place, grade in enumerate(grades) if grade.by_words]
     queries = []
     for place in places:
         answer, references, question = asked[place]
         texts = (clean_text(text)[0] for text in flatten_references(references))
-        shown = mask_instructions(clean_text(answer)[0]).text
-        queries.append((question or "", tuple(text for text in texts if text.strip()), shown))
+        label = mask_instructions(clean_text(answer)[0]).text
+        queries.append((question or "", tuple(text for text in texts if text.strip()), label))
     for place, score in zip(places, judge.scores(queries), strict=True):
         words = grades[place]
         chance = doubt.joined(words.probability or 0.0, float(score))
-        found[place] = Grade(chance >= 0.5, f"{words.grader}, read", probability=chance)
-    return found
+        result[place] = Grade(chance >= 0.5, f"{words.grader}, read", probability=chance)
+    return result
 
 
 def embedded_judge(

@@ -62,10 +62,10 @@ class Partition:
             return False
         keep, gone = min(left, right), max(left, right)
         self._root[gone] = keep
-        for other in self._apart.pop(gone, set()):
-            self._apart[other].discard(gone)
-            self._apart[other].add(keep)
-            self._apart.setdefault(keep, set()).add(other)
+        for peer in self._apart.pop(gone, set()):
+            self._apart[peer].discard(gone)
+            self._apart[peer].add(keep)
+            self._apart.setdefault(keep, set()).add(peer)
         return True
 
     def ids(self) -> list[int]:
@@ -81,8 +81,8 @@ def first_appearance(labels: Iterable[Hashable]) -> list[int]:
     >>> first_appearance(["b", "a", "b"])
     [0, 1, 0]
     """
-    seen: dict[Hashable, int] = {}
-    return [seen.setdefault(label, len(seen)) for label in labels]
+    observed: dict[Hashable, int] = {}
+    return [observed.setdefault(label, len(observed)) for label in labels]
 
 
 def same_partition(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
@@ -100,9 +100,9 @@ def pairwise_f1(found: Sequence[Hashable], truth: Sequence[Hashable]) -> float:
     >>> pairwise_f1([0, 0, 1], [0, 0, 1]), round(pairwise_f1([0, 0, 0], [0, 0, 1]), 3)
     (1.0, 0.5)
     """
-    together = _pairs(Counter(zip(found, truth, strict=True)).values())
+    joint = _pairs(Counter(zip(found, truth, strict=True)).values())
     mine, theirs = _pairs(Counter(found).values()), _pairs(Counter(truth).values())
-    return 1.0 if mine + theirs == 0 else 2.0 * together / (mine + theirs)
+    return 1.0 if mine + theirs == 0 else 2.0 * joint / (mine + theirs)
 
 
 def _pairs(counts: Iterable[int]) -> int:
@@ -129,13 +129,13 @@ def distinct_forms(
 ) -> tuple[list[Form], list[int], list[int]]:
     """Return the forms that differ after normalisation, their counts, and each answer's form."""
     read = list(map(reader, answers))
-    which = first_appearance([form.identity for form in read])
+    kind = first_appearance([form.identity for form in read])
     forms: dict[int, Form] = {}
     counts: Counter[int] = Counter()
-    for place, form, weight in zip(which, read, weights or [1] * len(read), strict=True):
+    for place, form, weight in zip(kind, read, weights or [1] * len(read), strict=True):
         forms.setdefault(place, form)
         counts[place] += weight
-    return list(forms.values()), list(counts.values()), which
+    return list(forms.values()), list(counts.values()), kind
 
 
 def cluster_exact(answers: Sequence[str], *, reader: FormReader | None = None) -> Clusters:
@@ -162,8 +162,8 @@ def cluster_forms(
     decided: Counter[str] = Counter()
     likely: dict[int, set[int]] = {}
     joins: list[tuple[int, int, str]] = []
-    named = [place for place, form in enumerate(forms) if form.key in siblings]
-    for a, b in combinations(named, 2):
+    names = [place for place, form in enumerate(forms) if form.key in siblings]
+    for a, b in combinations(names, 2):
         partition.forbid(a, b)
     for a, b in candidate_pairs(forms):
         relation, rule = relate(forms[a], forms[b], cues, tolerance=tolerance, math=math)

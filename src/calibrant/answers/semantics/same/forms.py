@@ -85,8 +85,8 @@ def read_cues(question: str | None) -> Cues:
     person, year = bool(_WHO.search(question)), bool(_YEAR.search(question))
     if not _ONE_OF_MANY.search(question):
         return Cues(person, year, known=True, question=question)
-    asked = frozenset(singular(word) for word in _WORD.findall(question.casefold()))
-    return Cues(person, year, known=True, one_of_many=True, asked=asked, question=question)
+    request = frozenset(singular(word) for word in _WORD.findall(question.casefold()))
+    return Cues(person, year, known=True, one_of_many=True, asked=request, question=question)
 
 
 @dataclass(frozen=True, slots=True)

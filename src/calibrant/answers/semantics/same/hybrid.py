@@ -101,7 +101,7 @@ def hybrid_steps(
         Names known to mean different things: two of them never join.
     """
     read = reader or FormReader()
-    forms, weights, which = cluster.distinct_forms(answers, read, counts)
+    forms, weights, inverse = cluster.distinct_forms(answers, read, counts)
     if rules:
         names = {read(name).key for name in siblings}
         cues = read_cues(question)
@@ -117,7 +117,7 @@ def hybrid_steps(
             yield from worker.by_judge(mode)
     ids = partition.ids()
     return cluster.Clusters(
-        cluster.first_appearance([ids[place] for place in which]),
+        cluster.first_appearance([ids[place] for place in inverse]),
         decided,
         [(forms[a].raw, forms[b].raw) for a, b in partition.conflicts],
         worker.calls,
@@ -161,14 +161,14 @@ class _Joiner:
             if self._apply_groups((yield from self._ask(GroupQuery(self.question, texts)))):
                 return
             mode = "confirmed"
-        ways = {"which": self._which, "confirmed": self._confirmed, "pairwise": self._pairwise}
+        modes = {"which": self._which, "confirmed": self._confirmed, "pairwise": self._pairwise}
         settled: list[_Group] = []
         for group in self._groups():
             candidates = self._candidates(group, settled)
-            other = (yield from ways[mode](group, candidates)) if candidates else None
-            if other and self.partition.join(group.representative, other.representative):
+            peer = (yield from modes[mode](group, candidates)) if candidates else None
+            if peer and self.partition.join(group.representative, peer.representative):
                 self.decided["judge"] += 1
-                other.weight += group.weight
+                peer.weight += group.weight
             else:
                 settled.append(group)
 
@@ -187,11 +187,11 @@ class _Joiner:
         if not isinstance(reply, int) or reply >= len(candidates):
             return None
         if reply >= 0:
-            chosen = candidates[reply]
-            if (yield from self._ask_same(group, chosen)) is not False:
-                return chosen
+            choice = candidates[reply]
+            if (yield from self._ask_same(group, choice)) is not False:
+                return choice
             second = yield from self._look_again(group, candidates)
-            return chosen if second is chosen else None
+            return choice if second is choice else None
         second = yield from self._look_again(group, candidates)
         if second is None:
             self._keep_apart(group, candidates)
@@ -200,20 +200,20 @@ class _Joiner:
 
     def _look_again(self, group: _Group, candidates: list[_Group]) -> _Search:
         """Ask with the classes in the other order: a preference for a place shows."""
-        turned = candidates[::-1]
-        if len(turned) == 1:
-            return turned[0] if (yield from self._ask_same(group, turned[0])) is True else None
-        reply = yield from self._ask_which(group, turned)
-        return turned[reply] if isinstance(reply, int) and 0 <= reply < len(turned) else None
+        flipped = candidates[::-1]
+        if len(flipped) == 1:
+            return flipped[0] if (yield from self._ask_same(group, flipped[0])) is True else None
+        reply = yield from self._ask_which(group, flipped)
+        return flipped[reply] if isinstance(reply, int) and 0 <= reply < len(flipped) else None
 
     def _pairwise(self, group: _Group, candidates: list[_Group]) -> _Search:
         """One call per class, until one fits."""
-        for other in candidates:
-            reply = yield from self._ask_same(group, other)
+        for peer in candidates:
+            reply = yield from self._ask_same(group, peer)
             if reply is True:
-                return other
+                return peer
             if reply is False:
-                self._keep_apart(group, [other])
+                self._keep_apart(group, [peer])
         return None
 
     def _ask_which(self, group: _Group, candidates: Sequence[_Group]) -> _Asking:
@@ -233,10 +233,8 @@ class _Joiner:
             return False
         first: dict[int, _Group] = {}
         for number, group in zip(reply, groups, strict=True):
-            other = first.setdefault(number, group)
-            if other is not group and self.partition.join(
-                other.representative, group.representative
-            ):
+            peer = first.setdefault(number, group)
+            if peer is not group and self.partition.join(peer.representative, group.representative):
                 self.decided["judge"] += 1
         return True
 
@@ -261,12 +259,12 @@ class _Joiner:
             and relate(self.forms[mine], self.forms[other.representative])[0]
             is not Relation.DIFFERENT
         ]
-        ranked = sorted(
+        ranking = sorted(
             open_ones,
             # Small differences of likeness are noise: then the heavier class is the better bet.
             key=lambda other: (-round(self._alike(mine, other.representative), 1), -other.weight),
         )
-        return ranked[:_MOST_CANDIDATES]
+        return ranking[:_MOST_CANDIDATES]
 
     def _alike(self, a: int, b: int) -> float:
         if self.cosines is not None:
@@ -275,8 +273,8 @@ class _Joiner:
         return len(left & right) / max(1, len(left | right))
 
     def _keep_apart(self, group: _Group, others: Sequence[_Group]) -> None:
-        for other in others:
-            self.partition.forbid(group.representative, other.representative)
+        for peer in others:
+            self.partition.forbid(group.representative, peer.representative)
 
     def _text_of(self, group: _Group) -> str:
         return self.forms[group.representative].raw
@@ -311,7 +309,7 @@ def run_steps(tasks: Sequence[Steps], docket: Docket | None) -> list[cluster.Clu
                 waiting[place] = tasks[place].send(reply)
             except StopIteration as stop:
                 results[place] = stop.value
-        asked = list(waiting.values())
-        answered = docket.ask_all(asked) if docket is not None else [None] * len(asked)
-        replies = dict(zip(waiting, answered, strict=True))
+        request = list(waiting.values())
+        answers = docket.ask_all(request) if docket is not None else [None] * len(request)
+        replies = dict(zip(waiting, answers, strict=True))
     return [results[place] for place in range(len(tasks))]

@@ -59,8 +59,8 @@ def told_apart(a: Sequence[str], b: Sequence[str]) -> str | None:
     >>> told_apart(["obama"], ["barack", "obama"]) is None
     True
     """
-    (a, office), (b, other) = _without_title(a), _without_title(b)
-    if not office.isdisjoint(other) and _two_bearers(a, b):
+    (a, office), (b, peer) = _without_title(a), _without_title(b)
+    if not office.isdisjoint(peer) and _two_bearers(a, b):
         return "clash"
     if len(a) == len(b) == 1:
         return "clash" if _one_letter_apart(a[0], b[0]) else None
@@ -131,10 +131,10 @@ def _without_title(words: Sequence[str]) -> tuple[list[str], frozenset[str]]:
     """
     after = max((place + 1 for place, word in enumerate(words[:3]) if word in _OFFICES), default=0)
     after = after if after < len(words) else 0
-    kept = list(words[after:])
-    if len(kept) > 1 and kept[-1] in _ROMAN_LETTER:
-        kept[-1] = {"i": "1", "v": "5", "x": "10"}[kept[-1]]
-    return kept, _OFFICES.intersection(words[:after])
+    selection = list(words[after:])
+    if len(selection) > 1 and selection[-1] in _ROMAN_LETTER:
+        selection[-1] = {"i": "1", "v": "5", "x": "10"}[selection[-1]]
+    return selection, _OFFICES.intersection(words[:after])
 
 
 def _two_bearers(a: Sequence[str], b: Sequence[str]) -> bool:
@@ -143,8 +143,8 @@ def _two_bearers(a: Sequence[str], b: Sequence[str]) -> bool:
     'Prince of Wales' and 'Prince Charles' may be one: the first names no person.
     """
     left, right = _unmatched(a, b)
-    named = all(_names(words) and words[0] not in PARTICLES for words in (a, b))
-    return named and len(left) == len(a) and len(right) == len(b)
+    names = all(_names(words) and words[0] not in PARTICLES for words in (a, b))
+    return names and len(left) == len(a) and len(right) == len(b)
 
 
 def _unmatched(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -153,7 +153,7 @@ def _unmatched(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], list[str]
     common = left & right
     rest_left, rest_right = list((left - common).elements()), list((right - common).elements())
     for word in list(rest_left):
-        match = next((other for other in rest_right if _alike(word, other)), None)
+        match = next((peer for peer in rest_right if _alike(word, peer)), None)
         if match is not None:
             rest_left.remove(word)
             rest_right.remove(match)

@@ -115,8 +115,8 @@ def _tell_apart(a: Form, b: Form, cues: Cues) -> str | None:
     if _LIST_NUMBER.match(a.raw) or _LIST_NUMBER.match(b.raw):
         return None
     # A name may come without any capital letter.
-    named = all(form.named or form.raw.islower() for form in (a, b))
-    if max(len(a.words), len(b.words)) > _NAME_WORDS or not named:
+    names = all(form.named or form.raw.islower() for form in (a, b))
+    if max(len(a.words), len(b.words)) > _NAME_WORDS or not names:
         return None
     for short, long in ((a, b), (b, a)):
         if short.words == long.words[1:] and long.words[0] in _FRONTS:
@@ -156,8 +156,8 @@ def _by_yes_or_no(a: Form, b: Form) -> Verdict | None:
 def _by_algebra(a: Form, b: Form) -> Verdict | None:
     if not (a.formula or a.quantity) or not (b.formula or b.quantity):
         return None
-    same = same_formula(a.raw, b.raw)
-    return None if same is None else decided(same, "mathematics")
+    equal = same_formula(a.raw, b.raw)
+    return None if equal is None else decided(equal, "mathematics")
 
 
 def _by_type(a: Form, b: Form, cues: Cues, tolerance: float) -> Verdict | None:
@@ -185,8 +185,8 @@ def _by_figures(a: Form, b: Form) -> Verdict | None:
     """Two texts without a common figure, where figures matter, mean different things."""
     if a.numbers and b.numbers and not a.numbers & b.numbers:
         return Relation.DIFFERENT, "figures"
-    for one, other in ((a, b), (b, a)):
-        if one.quantity is not None and not other.numbers and not _COUNTS & set(other.words):
+    for first, peer in ((a, b), (b, a)):
+        if first.quantity is not None and not peer.numbers and not _COUNTS & set(peer.words):
             return Relation.DIFFERENT, "figures"
     return None
 
@@ -256,9 +256,9 @@ def _by_acronym(a: Form, b: Form) -> Verdict | None:
 def _by_name(a: Form, b: Form, cues: Cues) -> Verdict | None:
     if a.place_like or b.place_like or max(len(a.words), len(b.words)) > 6:
         return None
-    same = same_name(a.words, b.words)
-    if same is not None:
-        return decided(same, "name")
+    equal = same_name(a.words, b.words)
+    if equal is not None:
+        return decided(equal, "name")
     short, long = (a, b) if len(a.words) < len(b.words) else (b, a)
     if cues.person and short.words and long.words[-len(short.words) :] == short.words:
         return Relation.LIKELY, "surname"

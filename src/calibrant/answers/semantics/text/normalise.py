@@ -173,9 +173,9 @@ class Normaliser:
     """
 
     def __init__(self, steps: Iterable[str] | None = None) -> None:
-        wanted = list(STEPS) if steps is None else list(steps)
-        require_known(wanted, STEPS, "there is no normalisation step {}")
-        self.steps: tuple[str, ...] = tuple(name for name in STEPS if name in wanted)
+        targets = list(STEPS) if steps is None else list(steps)
+        require_known(targets, STEPS, "there is no normalisation step {}")
+        self.steps: tuple[str, ...] = tuple(name for name in STEPS if name in targets)
         self._functions = tuple(STEPS[name] for name in self.steps)
         self._known = Once(self._compute, 500_000)
 

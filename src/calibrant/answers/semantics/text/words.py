@@ -187,11 +187,11 @@ def near_word(word: str, others: list[str]) -> bool:
     if length < 5 or word[0].isdigit():
         return False
     limit = 1 if length < 10 else 2
-    for other in others:
-        if len(other) < 5 or abs(len(other) - length) > 4:
+    for peer in others:
+        if len(peer) < 5 or abs(len(peer) - length) > 4:
             continue
-        alike = _same_stem(word, other) or within_edits(word, other, limit)
-        if alike and not opposed(word, other):
+        alike = _same_stem(word, peer) or within_edits(word, peer, limit)
+        if alike and not opposed(word, peer):
             return True
     return False
 

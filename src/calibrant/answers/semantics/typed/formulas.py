@@ -70,20 +70,20 @@ def read_formula(text: str) -> Formula | None:
 
 def _as_python(tokens: list[str]) -> str:
     """Return the formula as Python writes it: what stands side by side is multiplied."""
-    written: list[str] = []
+    pieces: list[str] = []
     for token in tokens:
-        before = written[-1] if written else ""
+        before = pieces[-1] if pieces else ""
         if before in _FUNCTIONS and token != "(":
             if token in (*_PYTHON, *_FUNCTIONS, ")"):
                 raise ValueError("a function of nothing")
-            written += ["(", _operand(token), ")"]
+            pieces += ["(", _operand(token), ")"]
             continue
         if before and before not in (*_FUNCTIONS, *_PYTHON, "(") and token not in (*_PYTHON, ")"):
-            written.append("*")
-        written.append(_operand(token))
+            pieces.append("*")
+        pieces.append(_operand(token))
     if tokens[-1] in _FUNCTIONS:
         raise ValueError("a function of nothing")
-    return " ".join(_PYTHON.get(token, token) for token in written)
+    return " ".join(_PYTHON.get(token, token) for token in pieces)
 
 
 def _operand(token: str) -> str:
@@ -138,9 +138,11 @@ def compare_formulas(a: Formula, b: Formula) -> Verdict:
     agreed = 0
     for point in range(1, _POINTS + 1):
         # Multiples of roots of primes, no two of which stand in a simple ratio.
-        at = {x: 0.5 + 2.0 * (point * root % 1.0) for x, root in zip(letters, _ROOTS, strict=False)}
+        place = {
+            x: 0.5 + 2.0 * (point * root % 1.0) for x, root in zip(letters, _ROOTS, strict=False)
+        }
         try:
-            x, y = a.value(at), b.value(at)
+            x, y = a.value(place), b.value(place)
         except (ArithmeticError, ValueError):
             continue
         if not math.isclose(x, y, rel_tol=1e-8, abs_tol=1e-9):

@@ -78,17 +78,17 @@ def read_numeral(text: str) -> tuple[str, int] | None:
     front = _IN_FRONT.match(plain)
     if front:
         return front[2].strip().lower(), int(front[1])
-    named = _NAMED.fullmatch(plain)
-    if named is None:
+    names = _NAMED.fullmatch(plain)
+    if names is None:
         return None
-    numeral = named["numeral"]
+    numeral = names["numeral"]
     if numeral[0].isdigit():
         number = int(re.sub(r"\D", "", numeral))
     elif _ROMAN.fullmatch(numeral):
         number = _roman(numeral)
     else:
         return None
-    return _TITLE.sub("", named["name"].lower().strip()), number
+    return _TITLE.sub("", names["name"].lower().strip()), number
 
 
 def _roman(numeral: str) -> int:
@@ -210,8 +210,8 @@ def _read_part(plain: str) -> Quantity | None:
     """Read 'a quarter', 'two thirds of them', 'half a million', 'half an hour'."""
     if not re.search(r"hal[fv]|third|quarter|fourth|fifth|sixth|seventh|eighth|ninth|tenth", plain):
         return None
-    head, _, rest = plain.partition(" ")
-    match = _PART.fullmatch(f"{digits_for_words(head)} {rest}".strip() if rest else plain)
+    head, _, tail = plain.partition(" ")
+    match = _PART.fullmatch(f"{digits_for_words(head)} {tail}".strip() if tail else plain)
     if match is None or (match["count"] is None and match["part"] not in ("half", "quarter")):
         return None
     count = match["count"] or "1"
@@ -266,8 +266,8 @@ def compare_quantities(a: Quantity, b: Quantity, asked: str, tolerance: float) -
         first, second = (_CELSIUS[each.unit](each.number) for each in (a, b))
         return decided(abs(first - second) < 0.6, "unit")
     if a.kind != b.kind:
-        counted = a.unit in b.unit or b.unit in a.unit
-        return decided(counted and a.number == b.number, "number")
+        counts = a.unit in b.unit or b.unit in a.unit
+        return decided(counts and a.number == b.number, "number")
     if _close(a.value, b.value, max(tolerance, 1e-6)) or _converted(a, b) or _converted(b, a):
         return Relation.SAME, "unit"
     near = abs(a.value - b.value) <= _NEAR * max(abs(a.value), abs(b.value))
@@ -275,17 +275,17 @@ def compare_quantities(a: Quantity, b: Quantity, asked: str, tolerance: float) -
 
 
 def _without_unit(a: Quantity, b: Quantity, asked: str, tolerance: float) -> Verdict:
-    bare, other = (a, b) if not a.unit else (b, a)
-    if other.unit == "percent":
-        if 0 < abs(bare.number) < 1 and _close(bare.number, other.value, max(tolerance, 1e-9)):
+    bare, peer = (a, b) if not a.unit else (b, a)
+    if peer.unit == "percent":
+        if 0 < abs(bare.number) < 1 and _close(bare.number, peer.value, max(tolerance, 1e-9)):
             return Relation.SAME, "number"
-        if _close(bare.number, other.number, tolerance):
-            said = re.search(r"per\s?cent|%", asked, re.IGNORECASE)
-            return (Relation.SAME, "number") if said else (Relation.DIFFERENT, "missing unit")
+        if _close(bare.number, peer.number, tolerance):
+            statement = re.search(r"per\s?cent|%", asked, re.IGNORECASE)
+            return (Relation.SAME, "number") if statement else (Relation.DIFFERENT, "missing unit")
         return Relation.DIFFERENT, "number"
-    if not _close(bare.number, other.number, tolerance):
+    if not _close(bare.number, peer.number, tolerance):
         return Relation.DIFFERENT, "number"
-    return Relation.SAME, "number" if other.unit not in _UNITS else "missing unit"
+    return Relation.SAME, "number" if peer.unit not in _UNITS else "missing unit"
 
 
 def _close(x: float, y: float, tolerance: float) -> bool:

@@ -128,10 +128,10 @@ def unexplained(a: tuple[str, ...], b: tuple[str, ...]) -> str | None:
     short, long = sorted((_plain(a), _plain(b)), key=len)
     if not short or len(short) == len(long) or not set(short) <= set(long):
         return None
-    left = [word for word in long if word not in short]
-    if set(left) <= _YOUNGER:
+    remaining = [word for word in long if word not in short]
+    if set(remaining) <= _YOUNGER:
         return "younger or older"
-    if all(len(word) == 1 for word in left):
+    if all(len(word) == 1 for word in remaining):
         return None
     between = len(short) > 1 and long[0] == short[0] and long[-1] == short[-1]
     return "middle name" if between else "leftover word"
@@ -139,10 +139,10 @@ def unexplained(a: tuple[str, ...], b: tuple[str, ...]) -> str | None:
 
 def _plain(words: tuple[str, ...]) -> list[str]:
     """Return the words of a name without titles in front and small words."""
-    kept = [word for word in words if word not in _SMALL]
-    while len(kept) > 1 and kept[0] in TITLES:
-        kept = kept[1:]
-    return kept
+    selection = [word for word in words if word not in _SMALL]
+    while len(selection) > 1 and selection[0] in TITLES:
+        selection = selection[1:]
+    return selection
 
 
 _DENIALS = frozenset(listed("denials"))
@@ -211,17 +211,17 @@ def compare_sentences(a: Sentence, b: Sentence) -> Verdict | None:
     >>> told("He never married", "He married"), told("The bill was passed", "The bill was rejected")
     ('different', 'different')
     """
-    turned = 0
-    words, others = a.words, b.words
-    if len(words) == len(others) > 1:
-        unlike = [(x, y) for x, y in zip(words, others, strict=True) if x != y]
+    flipped = 0
+    words, peers = a.words, b.words
+    if len(words) == len(peers) > 1:
+        unlike = [(x, y) for x, y in zip(words, peers, strict=True) if x != y]
         if unlike and all(y in _AGAINST.get(x, ()) for x, y in unlike):
-            turned, others = len(unlike), words
-    if not (a.denials or b.denials or turned):
+            flipped, peers = len(unlike), words
+    if not (a.denials or b.denials or flipped):
         return None
-    if sorted(map(_stem, words)) == sorted(map(_stem, others)):
-        return decided((a.denials + b.denials + turned) % 2 == 0, "negation")
-    shared = len(set(words) & set(others)) / len(set(words) | set(others))
+    if sorted(map(_stem, words)) == sorted(map(_stem, peers)):
+        return decided((a.denials + b.denials + flipped) % 2 == 0, "negation")
+    shared = len(set(words) & set(peers)) / len(set(words) | set(peers))
     if shared >= 0.6 and (a.denials + b.denials) % 2 and max(a.denials, b.denials) == 1:
         return Relation.UNSURE, "negation"
     return None

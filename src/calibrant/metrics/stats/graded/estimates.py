@@ -61,10 +61,10 @@ class GradedEstimate:
         >>> GradedEstimate(0.6, 0.5, 0.7, 0.6, 0.9, 50).checks_to_halve
         300.0
         """
-        rest = 0.25 - (1.0 - self.from_grading)
-        if rest <= 0.0:
+        remainder = 0.25 - (1.0 - self.from_grading)
+        if remainder <= 0.0:
             return math.inf
-        return round(self.checks * self.from_grading / rest, 6)
+        return round(self.checks * self.from_grading / remainder, 6)
 
 
 # Grades and checks of a model, and whether they are added or taken off.
@@ -123,17 +123,17 @@ def _corrected(
     `grades` and `chance` are that sum in each answer: as graded, and what the checks expect.
     """
     as_graded, noise = float(grades.mean()), float(np.var(chance)) / chance.size
-    drawn = np.full(_DRAWS, as_graded)
+    draws = np.full(_DRAWS, as_graded)
     correction, variance = 0.0, 0.0
     for checked, sign in parts:
         used = checked.graded.counts > 0
         share = (sign * checked.graded.counts / checked.graded.size * _SIGNS)[used]
         rate, checks = checked.rates()[used], checked.checks[used]
-        drawn = drawn + checked.drawn_rates(_DRAWS, rng)[:, used] @ share
+        draws = draws + checked.drawn_rates(_DRAWS, rng)[:, used] @ share
         correction += float(share @ (checked.errors[used] / np.maximum(checks, 1.0)))
         variance += float((share**2 * rate * (1 - rate) / (checks + 1.0)).sum())
-    drawn = drawn + math.sqrt(noise) * rng.normal(size=_DRAWS)
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    draws = draws + math.sqrt(noise) * rng.normal(size=_DRAWS)
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]).tolist()
     total = correction**2 + variance
     value = as_graded + (correction * correction**2 / total if total else 0.0)
     from_grading = variance / (variance + noise) if variance + noise else 0.0
@@ -260,13 +260,13 @@ def cell_gaps(checked: CheckedGrades, cell: Indices) -> tuple[Floats, Floats, Fl
     squares = np.bincount(where, (weight * (missed - shift[where])) ** 2, cells)
     spread = squares * number / np.maximum(number - 1.0, 1.0) + _ADDED * usual
     variance = spread / mass**2 * number / (number + _ADDED)
-    rest = graded.confidence - checked.chance_right()
-    mean = np.bincount(cell, rest, cells) / np.maximum(size, 1.0)
-    squares = np.bincount(cell, (rest - mean[cell]) ** 2, cells)
+    remainder = graded.confidence - checked.chance_right()
+    mean = np.bincount(cell, remainder, cells) / np.maximum(size, 1.0)
+    squares = np.bincount(cell, (remainder - mean[cell]) ** 2, cells)
     pool = squares / np.maximum(size, 1.0) / np.maximum(size - 1.0, 1.0)
-    seen = number > 0
-    gap: Floats = np.where(seen, mean - shift, mean)
-    return gap, np.where(seen, variance, _UNKNOWN) + pool, size / graded.size, pool
+    observed = number > 0
+    gap: Floats = np.where(observed, mean - shift, mean)
+    return gap, np.where(observed, variance, _UNKNOWN) + pool, size / graded.size, pool
 
 
 def _usual_spread(checked: CheckedGrades, missed: Floats) -> float:
@@ -333,9 +333,9 @@ def unchecked_auroc(graded: Graded) -> tuple[float, float]:
     down, up = _ends(graded)
     confident = graded.confidence > np.median(graded.confidence)
     low, _, spread = soft_area(graded.confidence, np.where(confident, down, up))
-    high, _, other = soft_area(graded.confidence, np.where(confident, up, down))
+    high, _, peer = soft_area(graded.confidence, np.where(confident, up, down))
     reach = normal_quantile(0.95) / math.sqrt(graded.size)
-    return max(low - reach * float(spread.std()), 0.0), min(high + reach * float(other.std()), 1.0)
+    return max(low - reach * float(spread.std()), 0.0), min(high + reach * float(peer.std()), 1.0)
 
 
 def _ends(graded: Graded) -> tuple[Floats, Floats]:

@@ -39,18 +39,18 @@ def grader_report(checked: CheckedGrades, rng: np.random.Generator) -> dict[str,
     size = checked.graded.counts
     used = (size > 0) & (checked.checks > 0)
     rate = np.where(used, checked.errors / np.maximum(checked.checks, 1.0), 0.0)
-    drawn = checked.drawn_rates(_DRAWS, rng)[:, used] @ size[used] / size[used].sum()
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    draws = checked.drawn_rates(_DRAWS, rng)[:, used] @ size[used] / size[used].sum()
+    low, high = np.quantile(draws, [0.025, 0.975])
     wrong = size * rate
-    kept = [float((size - wrong)[used & side].sum()) for side in (_ACCEPTED, ~_ACCEPTED)]
-    lost = [float(wrong[used & side].sum()) for side in (_ACCEPTED, ~_ACCEPTED)]
+    mask = [float((size - wrong)[used & side].sum()) for side in (_ACCEPTED, ~_ACCEPTED)]
+    missing = [float(wrong[used & side].sum()) for side in (_ACCEPTED, ~_ACCEPTED)]
     value = float(wrong[used].sum() / size[used].sum()) if used.any() else float("nan")
     return {
         "wrong": int(checked.wrong.sum()),
         "error": {"value": value, "low": min(float(low), value), "high": max(float(high), value)},
-        "accepted_wrong": _share(lost[0], kept[0]),
-        "rejected_right": _share(lost[1], kept[1]),
-        "kappa": _kappa(kept, lost),
+        "accepted_wrong": _share(missing[0], mask[0]),
+        "rejected_right": _share(missing[1], mask[1]),
+        "kappa": _kappa(mask, missing),
     }
 
 
@@ -113,17 +113,17 @@ def grading_summary(
         return entry | _unchecked(graded, probability)
     accuracy = estimates.graded_accuracy(checked, rng, level)
     halved = accuracy.checks_to_halve
-    needed = math.ceil(halved) if halved <= graded.size else None
+    labels_needed = math.ceil(halved) if halved <= graded.size else None
     foretold = None
-    if needed is not None:
-        foretold = {"checks": needed - checks, "width": accuracy.width_at(needed)}
+    if labels_needed is not None:
+        foretold = {"checks": labels_needed - checks, "width": accuracy.width_at(labels_needed)}
     area, gap, error = estimates.graded_auroc(checked, level), None, None
     if probability:
         cell = equal_cells(graded, estimates.cells_for(checks))
         gap = _estimate(estimates.graded_gap(checked, rng, level))
         # 'No cell has a gap', from the gaps and their standard errors.
-        off, variance, share, _ = estimates.cell_gaps(checked, cell)
-        p_calibrated = float(chdtrc(share.size, float((off**2 / variance).sum())))
+        deviation, variance, share, _ = estimates.cell_gaps(checked, cell)
+        p_calibrated = float(chdtrc(share.size, float((deviation**2 / variance).sum())))
         error = _estimate(estimates.graded_error(checked, cell, level))
         error |= {"cells": share.size, "p_calibrated": p_calibrated}
     return entry | {
