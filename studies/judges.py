@@ -29,6 +29,7 @@ RATED = (50, 100, 300)
 REPEATS = int(os.environ.get("CALIBRANT_REPEATS", "1000"))
 # A whole document, and a package that refits its curve for every interval, are slower.
 FEWER = max(REPEATS // 5, 1)
+_SIDES, _WINS = {"1": "A", "2": "B", "0": "tie"}, {"A": 1.0, "B": 0.0, "tie": 0.5}
 _LEXICAL = r"\b(a|an|the)\b|[[:punct:]]"
 
 
@@ -44,8 +45,10 @@ class JudgedSet:
     span: float = 1.0
 
     def unit(self, column: str) -> np.ndarray:
-        """Return a column between 0 and 1."""
-        return (self.frame[column].to_numpy().astype(float) - self.low) / self.span
+        """Return a column between 0 and 1; of pairs 1 where the first side wins."""
+        cells = self.frame[column]
+        values = cells.replace_strict(_WINS) if cells.dtype == pl.String else cells
+        return (values.to_numpy().astype(float) - self.low) / self.span
 
     @property
     def ratings(self) -> np.ndarray:
@@ -64,21 +67,28 @@ def judged_sets():
         ends = {"scale": "1-5", "human_scale": "1-5"}
         yield JudgedSet(f"SummEval {aspect}, {name}", rows, ("human1", "human2"), ends, 1.0, 4.0)
     yield _panda()
+    yield _llmbar()
     yield _nq301()
     yield _evouna()
 
 
 def _panda():
     rows = pl.read_parquet(DATA / "judges" / "pandalm_pairs.parquet")
-    sides = {"1": 1.0, "2": 0.0, "0": 0.5}
-    columns = {"judge": "gpt35", **{f"human{k}": f"human{k}" for k in (1, 2, 3)}}
-    read = {
-        new: pl.col(old).cast(pl.String).replace_strict(sides, default=None)
-        for new, old in columns.items()
-    }
+    people = ("human1", "human2", "human3")
+    read = {name: _side(name) for name in people} | {"judge": _side("gpt35")}
     rows = rows.select("item", "model_a", "model_b", **read).drop_nulls()
-    return JudgedSet("PandaLM, gpt-3.5", rows, ("human1", "human2", "human3"),
-                     {"pairs": ["model_a", "model_b"]})  # fmt: skip
+    return JudgedSet("PandaLM, gpt-3.5", rows, people, {"pairs": ["model_a", "model_b"]})
+
+
+def _llmbar():
+    rows = pl.read_parquet(DATA / "judges" / "llmbar_swap.parquet")
+    rows = rows.filter(judge="ChatGPT-0301", prompt="Vanilla")
+    rows = rows.select("item", judge=_side("keep"), other=_side("swap"), human1=_side("human"))
+    return JudgedSet("LLMBar, ChatGPT", rows, ("human1",), {"swapped": "other"})
+
+
+def _side(name):
+    return pl.col(name).cast(pl.String).replace_strict(_SIDES, default=None)
 
 
 def _nq301():

@@ -1,13 +1,18 @@
 """`calibrant judge`: how tables are read, what is said of a judge, maps and batches."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
 import calibrant as cal
+from calibrant.apps.serve import open_engine
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
+from calibrant.findings.claims.next_step import next_step
+from calibrant.report.answers import badge_of
 from calibrant.verbs.label import label_next
 from judged import evouna, llmbar, nq301, pairs, panda, ratings, summeval
 from support import ROOT, schema_errors
@@ -107,6 +112,39 @@ def test_several_judges_are_set_beside_their_panel_with_what_a_dollar_buys():
     assert costs["panel (mean)"] == pytest.approx(0.021)
     assert "labels per dollar" in str(found)
     assert claims(found, "lenient")[0].text.startswith("judge: ")
+
+
+def test_the_badge_is_that_of_the_first_sentence():
+    turned = ratings(items=600, rated=200).with_columns(harsh=pl.col("judge") - 2)
+    ends = {"scale": "1-5", "human_scale": "1-5"}
+    turned = turned.with_columns(pl.col("harsh").clip(1, 5))
+    several = judged(turned, judge=["judge", "harsh"], **ends)
+    assert claims(several, "harsh")[0].outcome == "shown"
+    options = {"human": ["person", "other"], "swapped": "other_order"}
+    people = pairs(rows=400).with_columns(other="person")
+    for found, words in ((several, "lenient"), (judged(people, **options), "worse than people")):
+        assert badge_of(found.to_dict(), found.claims).words == words
+
+
+def test_a_judge_is_worth_the_labels_that_give_people_alone_the_same_interval():
+    table = ratings(items=600, rated=200)
+    entry = judged(table).results[0]
+    both, alone = (
+        getattr(entry.people_mean, name).high - getattr(entry.people_mean, name).low
+        for name in ("combined", "people_only")
+    )
+    n, rows = 200 + entry.people_mean.labels_saved, 600
+    fewer = np.sqrt((1 / n - 1 / rows) / (1 / 200 - 1 / rows))
+    assert alone * fewer == pytest.approx(both, rel=0.02)
+    rated = judged(ratings(items=200, rated=200))
+    assert "On new rows it is worth" in claims(rated, "lenient")[0].text
+
+
+def test_a_favour_that_no_number_of_labels_would_show_is_told_by_what_would_be_seen():
+    (claim,) = claims(judged(ratings(items=300, rated=300)), "favours")
+    (least,) = re.findall(r"show one of ([\d.]+) points of its scale in 4 of 5 cases", claim.text)
+    assert abs(claim.value) < 0.01
+    assert 1.2 < float(least) / (claim.high - claim.value) < 1.8
 
 
 # -- how tables are read ----------------------------------------------------------------------
@@ -242,6 +280,60 @@ def test_a_map_says_what_people_would_and_every_verb_takes_it(tmp_path):
     batch = label_next(str(pool), str(tmp_path / "b.csv"), judge="judge", mend=str(place), size=20)
     assert batch["batch"]["items"] == 20
     assert batch["results"][0]["mean_confidence"] != pytest.approx(table["judge"].mean())
+
+
+def test_a_map_of_ratings_brings_its_scale_to_every_verb(tmp_path):
+    table = ratings(items=600, rated=300)
+    place, path = tmp_path / "map.json", tmp_path / "ratings.csv"
+    found = judged(table, save=place)
+    table.write_csv(path)
+    batch = label_next(str(path), str(tmp_path / "b.csv"), judge="judge", mend=str(place), size=20)
+    mean = found.results[0].people_mean.combined.value
+    assert batch["results"][0]["mean_confidence"] == pytest.approx((mean - 1) / 4, abs=0.02)
+    assert f"--mend {place}" in next_step(batch.to_dict()).command
+    plain = CliRunner().invoke(app, ["label", "next", str(path), "--judge", "judge",
+                                     "--out", str(tmp_path / "c.csv")])  # fmt: skip
+    assert "which means certain" in str(plain.exception)
+    days = table.with_columns(good=pl.col("expert1") > 3).drop_nulls("good")
+    asked = {"confidence": "judge", "correct": "good", "mend": place, "every": 100}
+    assert cal.monitor(days, **asked).results
+
+
+def test_a_map_is_served_as_it_is_and_beside_a_policy(tmp_path):
+    table = ratings(items=900, rated=900).with_columns(good=pl.col("expert1") > 1)
+    place, policy = tmp_path / "map.json", tmp_path / "policy.json"
+    fitted = cal.load_mend(place) if judged(table, save=place) else None
+    table = table.filter(pl.col("model") == "m0").with_columns(judge=(pl.col("judge") - 1) / 4)
+    cal.decide(table, confidence="judge", correct="good", max_error=0.4, save=policy)
+    for served, model in ((policy, "m0"), (place, "model")):
+        engine = open_engine(
+            served, endpoints={model: "http://127.0.0.1:9/v1"}, keys={}, price={},
+            per_token=False, ledger=tmp_path / f"{model}.sqlite", measured_by="endpoint",
+            mend=place,
+        )  # fmt: skip
+        assert engine.mends[model] == fitted
+        engine.ledger.close()
+
+
+def test_what_comes_next_fits_what_is_rated(tmp_path):
+    path = tmp_path / "ratings.csv"
+    ratings(items=200, rated=200).write_csv(path)
+    found = cal.judge(str(path), judge=["judge"], human=PEOPLE)
+    assert found["next"]["command"].endswith("--save map.json")
+    again = cal.judge(str(path), judge=["judge"], human=PEOPLE, save=tmp_path / "map.json")
+    assert again["next"]["command"].endswith("--html judge.html")
+
+
+def test_a_batch_holds_lists_as_text_and_nothing_that_a_spreadsheet_runs(tmp_path):
+    table = ratings(items=200, rated=60).with_columns(
+        answer=pl.lit("=1+1"), right=pl.Series([["a", "b"]] * 200)
+    )
+    for name in ("batch.csv", "batch.xlsx", "batch.jsonl"):
+        judged(table, batch=tmp_path / name)
+        batch = cal.data.read_table(tmp_path / name)
+        assert set(batch["right"]) == {"a | b"}
+        assert set(batch["answer"]) == {"'=1+1" if name == "batch.csv" else "=1+1"}
+    judged(table, rated=[str(tmp_path / "batch.csv")])
 
 
 def test_a_batch_is_written_blind_and_its_ratings_are_read_back(tmp_path):

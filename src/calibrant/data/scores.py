@@ -14,6 +14,7 @@ from calibrant.core.errors import InputError, error_source, require_choice
 from calibrant.core.hints import Call, Hint
 from calibrant.data import rules, score_table, tables
 from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
+from calibrant.data.mend.recalibration_map import judge_scale
 from calibrant.data.reading import Reading
 from calibrant.data.reading.names import columns_called
 from calibrant.data.reading.question import right_of_errors
@@ -132,8 +133,9 @@ leave such rows out and have them counted
     require_choice("labels", labels, ("required", "optional"))
     options = {name: value for name, value in locals().items() if name != "source"}
     if mend is not None:
-        stated = load_scores(source, **{**options, "mend": None})
-        return score_table.mended_scores(stated, mend)
+        # A judge's map knows the scale of the scores that it reads.
+        known = {"mend": None, "scale": scale or judge_scale(mend)}
+        return score_table.mended_scores(load_scores(source, **{**options, **known}), mend)
     if isinstance(source, list | tuple):
         return _load_many(source, options)
     asked = {"confidence": confidence, "correct": correct, "question_id": question, "model": model}

@@ -161,15 +161,18 @@ def _units(estimate: Estimate, scale: RatingScale, *, lead: bool = False) -> Est
 
 def _mean(view: JudgeView, pool: PeoplePool) -> PeopleMean:
     scale, n = view.table.human_scale, int(pool.known.sum())
-    pair, alone = people_mean(pool), people_mean(PeoplePool(None, pool.people))
-    ratio = pair.error / alone.error
+    both, alone = people_mean(pool), people_mean(PeoplePool(None, pool.people))
+    ratio = both.error / alone.error
+    # Where every row is rated, what the judge is worth is what it would be on others like them.
+    rest = 1 / pool.people.size if pool.left else 0.0
+    needed = 1 / (ratio**2 * (1 / n - rest) + rest)
     return PeopleMean(
-        combined=_units(pair.estimate(n, left=pool.left), scale),
+        combined=_units(both.estimate(n, left=pool.left), scale),
         people_only=_units(alone.estimate(n, left=pool.left), scale),
         judge_only=float(view.score.mean()) if view.same else None,
         lenience=_units(lenience(pool).estimate(n), scale, lead=True),
         width_ratio=ratio,
-        labels_saved=max(0, round(n * (1 / ratio**2 - 1))),
+        labels_saved=max(0, round(needed - n)),
     )
 
 

@@ -19,7 +19,7 @@ from calibrant.metrics.recalibration.mend_fit import Labels, fit_value
 # Ratings between the ends spread less than yes/no; so much of the spread that they show is counted
 # in simulations, and no more labels than ten are made of one.
 _SPREAD, _LEAST = 1.6, 0.1
-_VALUES = 12
+_VALUES, _DIGITS = 12, 2
 
 
 def score_map(
@@ -77,7 +77,7 @@ def meanings(
     scores = np.unique(judge)
     if scores.size > _VALUES:
         ranks = np.linspace(0.02, 0.98, _VALUES)
-        scores = np.unique(np.quantile(judge, ranks, method="nearest"))
+        scores = np.unique(np.round(np.quantile(judge, ranks), _DIGITS))
     finite = np.isfinite(people)
     nearest = np.abs(judge[finite][:, None] - scores).argmin(axis=1)
     count = np.bincount(nearest, minlength=scores.size)

@@ -46,7 +46,6 @@ _BADGE_CLAIM = {
     "decide": "decide.error_limit",
     "groups": "groups.stands_out",
     "compare": "compare.better_calibrated",
-    "judge": "judge.lenient",
     # Its promise stands whether or not mending is worth it.
     "mend": "mend.gain",
     # With a ranking, what labels could show is said beside it.
@@ -211,8 +210,10 @@ def badge_of(document: Mapping[str, object], claims: Sequence[Claim]) -> Badge |
     if standing := {claim.subject.get("rule") for claim in claims if _stands_out(claim)}:
         one = len(standing) == 1
         return Badge("shown", f"{len(standing)} group{' stands' if one else 's stand'} out")
-    request = [claim for claim in claims if _asks(claim) == _BADGE_CLAIM.get(kind)] or claims
-    verdicts = [claim for claim in request if not _is_summary(claim)] or request
+    answers = [claim for claim in claims if _asks(claim) == _BADGE_CLAIM.get(kind)] or claims
+    # Of several judges each has a verdict of its own: the badge is that of the first sentence.
+    answers = claims[:1] if kind == "judge" else answers
+    verdicts = [claim for claim in answers if not _is_summary(claim)] or answers
     if kind == "compare" and verdicts:
         return _compared(verdicts)
     # Where verdicts are as frequent, the badge is about the one that the first sentence tells.
@@ -223,7 +224,7 @@ def badge_of(document: Mapping[str, object], claims: Sequence[Claim]) -> Badge |
     word, mark, tail = badge.words.partition(",")
     # A verdict in the words of the question that was asked.
     of_kind = (kind_words(kind, "badge") or {}).get(badge.tone, word)
-    words = (kind_words(verdicts[0].id, "badge") or {}).get(word, of_kind)
+    words = (kind_words(verdicts[0].id, "badge") or {}).get(badge.tone, of_kind)
     return Badge(badge.tone, words + mark + tail)
 
 

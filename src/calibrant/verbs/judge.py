@@ -29,7 +29,7 @@ from calibrant.findings.documents.judges import JudgeEntry
 from calibrant.labels.judge_entry import JudgeView, judge_entry
 from calibrant.labels.labelling.designs import choose_batch
 from calibrant.labels.labelling.pools import LabelPool
-from calibrant.labels.page.batches import write_frame
+from calibrant.labels.page.batches import write_for_people
 from calibrant.labels.people_mean import choice_p_value
 from calibrant.report.typed import JudgeResult
 
@@ -174,7 +174,8 @@ def judge(
             save_maps([fitted for _, fitted in found], save)
     entries = [entry for entry, _ in found]
     if batch is not None:
-        write_frame(_batch(table, views[0], entries[0], seed), Path(batch))
+        rows = _batch(table, views[0], entries[0], seed)
+        write_for_people(rows, Path(batch), keep=[ROW, *human])
     document = {
         **head,
         "dropped": dict(table.left_out),
@@ -290,6 +291,9 @@ def _next(entry: JudgeEntry, data: Any, settings: Mapping[str, Any]) -> dict[str
     labels_needed = entry.labels_needed
     names = {k: v for k, v in settings.items() if k not in ("features", "by", "cost", "existing")}
     if labels_needed is None or labels_needed.labels <= entry.labels:
+        if entry.path is None and entry.scale.kind != "pairs":
+            why = "Keep what a score means, for rows that nobody will rate"
+            return {"command": _again(data, names, save="map.json").text(), "why": why}
         why = "See models, map and flips on a page"
         return {"command": _again(data, names, html="judge.html").text(), "why": why}
     more, within = labels_needed.labels - entry.labels, size_words(entry, labels_needed.precision)

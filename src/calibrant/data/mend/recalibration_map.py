@@ -349,6 +349,13 @@ def load_maps(path: str | Path) -> list[RecalibrationMap]:
         raise SchemaError(f"the map is damaged: {error}", source=source) from None
 
 
+def judge_scale(path: str | Path) -> str | None:
+    """Return the scale of the scores that a judge's maps read, such as ``1-5``; None for shares."""
+    ends = {tuple(fitted.fitted_on.get("judge_scale", (0.0, 1.0))) for fitted in load_maps(path)}
+    low, high = ends.pop()
+    return None if ends or (low, high) == (0.0, 1.0) else f"{low:g}-{high:g}"
+
+
 def names_of(maps: Iterable[RecalibrationMap]) -> str:
     """Return the models and methods of maps as messages name them."""
     return ", ".join(f"{fitted.model} ({fitted.method})".strip() for fitted in maps)

@@ -22,6 +22,8 @@ AGREE_MARGIN = 0.1
 # Normal quantile of the power (80 %) that labels would have which an undecided sentence asks for.
 _POWER = 0.84
 _MOST_FAVOURS = 3
+# More labels than so many times those at hand decide nothing that anybody would wait for.
+_FAR = 20
 
 PEOPLE_MEAN = rule("judge.people_mean")
 LENIENT = rule("judge.lenient", opposite="judge.harsh")
@@ -111,11 +113,12 @@ def _mean(entry: JudgeEntry, about: About, margin: float) -> Claim:
         "pairs": "the first side's share of wins, by people,",
     }[scale.kind]
     saved = mean.labels_saved
+    worth = f"worth {saved:,} label{'' if saved == 1 else 's'}."
     facts: dict[str, Any] = {
         "what": what if about.facts["named"] else what[0].upper() + what[1:],
         "mean": in_units(entry, mean.combined.number),
         "range": _range(entry, mean.combined),
-        "worth": f" Worth {saved:,} label{'' if saved == 1 else 's'}.",
+        "worth": f" W{worth[1:]}" if entry.labels < entry.n else f" On new rows it is {worth}",
     }
     if mean.judge_only is None or scale.kind == "pairs":
         return PEOPLE_MEAN.claim("shown", about, facts, estimate=mean.combined)
@@ -247,12 +250,13 @@ def _sizes(entry: JudgeEntry, lean: JudgeBias) -> dict[str, str]:
     value, *ends = _estimate(lean).ends
     if value < 0:
         ends = [-end for end in reversed(ends)]
-    if entry.scale.kind != "ratings":
-        return {"size": points(abs(value)), "ends": points_range(*ends)}
-    return {
-        "size": f"{abs(value):.2f} points of its scale",
-        "ends": "{:.2f} to {:.2f}".format(*ends),
-    }
+    ratings = entry.scale.kind == "ratings"
+    words = "{:.2f} to {:.2f}".format(*ends) if ratings else points_range(*ends)
+    return {"size": _size_words(entry, abs(value)), "ends": words}
+
+
+def _size_words(entry: JudgeEntry, size: float) -> str:
+    return f"{size:.2f} points of its scale" if entry.scale.kind == "ratings" else points(size)
 
 
 def _favour(entry: JudgeEntry, about: About, lean: JudgeBias, p: float) -> Claim:
@@ -271,9 +275,15 @@ def _favour(entry: JudgeEntry, about: About, lean: JudgeBias, p: float) -> Claim
 
 
 def _open_favour(entry: JudgeEntry, about: About, lean: JudgeBias, tested: int) -> Claim:
-    more = _more(lean.labels, _estimate(lean), tested)
-    facts = {"people": "open", "group": _lean_name(lean), "tested": tested, "more": more,
-             **_sizes(entry, lean)}  # fmt: skip
+    estimate = _estimate(lean)
+    more = _more(lean.labels, estimate, tested)
+    _, low, high = estimate.ends
+    shown = (_POWER - float(ndtri(LEVEL / 2 / tested))) * (high - low) / 2 / 1.96
+    facts = {
+        "people": "open" if more is not None and more <= _FAR * lean.labels else "small",
+        "group": _lean_name(lean), "tested": tested, "more": more,
+        "size": _size_words(entry, abs(estimate.number)), "least": _size_words(entry, shown),
+    }  # fmt: skip
     return FAVOURS.claim("undecided", about, facts, estimate=_estimate(lean))
 
 

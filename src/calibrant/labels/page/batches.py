@@ -1,7 +1,7 @@
 """Batches for spreadsheets: written as text, taken back whatever a spreadsheet did to them."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,11 +64,20 @@ def write_batch(session: LabelSession, items: Sequence[StoredItem], path: Path) 
         )
     frame = pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String))
     empty = [n for n in ("choices", "answer", "reference") if frame[n].null_count() == len(rows)]
-    shown_rows = frame.drop(empty)
-    if path.suffix.lower() == ".csv":
-        # A spreadsheet would run an answer such as =1+1; a workbook says that it is text.
-        shown_rows = neutral_cells(shown_rows, keep=("item",))
-    write_frame(shown_rows, path)
+    write_for_people(frame.drop(empty), path, keep=("item",))
+
+
+def write_for_people(frame: pl.DataFrame, path: Path, *, keep: Collection[str]) -> None:
+    """Write rows that a person fills in: lists as text, nothing that a spreadsheet would run."""
+    frame = frame.with_columns(_flat(column) for column in frame if column.dtype.is_nested())
+    # A spreadsheet would run an answer such as =1+1; a workbook says that it is text.
+    write_frame(neutral_cells(frame, keep=keep) if path.suffix.lower() == ".csv" else frame, path)
+
+
+def _flat(column: pl.Series) -> pl.Series:
+    cells = [" | ".join(map(str, cell)) if isinstance(cell, list) else cell and str(cell)
+             for cell in column.to_list()]  # fmt: skip
+    return pl.Series(column.name, cells, dtype=pl.String)
 
 
 def check_ending(path: Path) -> str:

@@ -92,11 +92,11 @@ def _judges(entries: list[JudgeEntry]) -> Table:
     columns: Columns = {
         "judge": "judge",
         "worth, labels": lambda e: number_cell(e.people_mean.labels_saved),
+        **({"labels per dollar": _per_dollar} if costs else {}),
         "right order": lambda e: percent_cell(e.order),
         "kappa": lambda e: _kappa(e.kappa),
         "people's mean": lambda e: rating(e, e.people_mean.combined),
         "judge says": lambda e: rating(e, e.people_mean.judge_only),
-        **({"labels per dollar": _per_dollar} if costs else {}),
     }
     ranking = sorted(entries, key=lambda entry: -entry.people_mean.labels_saved)
     note = "Worth: labels by people that would have to be added for the same precision without it."
@@ -218,9 +218,9 @@ def _surprises(entry: JudgeEntry, name: str) -> Table:
 
 
 def _verdict(entry: JudgeEntry, value: float) -> Cell:
-    """Return what people said: the judge's word for it, or a number between words."""
-    worded = entry.scale.kind != "ratings" and value in (0.0, 0.5, 1.0) and entry.scale.same
-    return judge_score(entry, value) if worded else rating(entry, value)
+    """Return what people said: a word where there is one, or a number between words."""
+    words = {"pairs": {1.0: "A", 0.0: "B", 0.5: "tie"}, "yes/no": {1.0: "yes", 0.0: "no"}}
+    return words.get(entry.scale.kind, {}).get(value) or rating(entry, value)
 
 
 def _text(one: Disagreement) -> Text:
