@@ -22,7 +22,7 @@ import numpy as np
 from aiohttp import web
 
 from benchmarks._recorded_world import STUDY
-from benchmarks.harness import seconds
+from benchmarks.harness import ROOT, seconds
 from calibrant.models.ledger import Ledger
 from calibrant.models.study.recipe import study_recipe
 from calibrant.trust.selective.policy import RawScore, SelectivePolicy
@@ -115,7 +115,8 @@ class Program:
 
 
 @contextlib.contextmanager
-def _program(folder, *command):
+def open_program(folder, *command):
+    """Start a module, and wait until it says where it listens."""
     said = folder / f"stderr-{time.monotonic_ns()}"
     with said.open("wb") as errors:
         process = subprocess.Popen(
@@ -236,7 +237,7 @@ async def _loads(folder):
             times, statuses = await _times(url, PEER_REQUESTS, at_a_time)
             rows.append(("the endpoint itself", at_a_time, PEER_REQUESTS, times, statuses))
             command = ("benchmarks._serving_load", url)
-            with _program(folder, *command) as program:
+            with open_program(folder, *command) as program:
                 found = await _measured(program, endpoint, PEER_REQUESTS, at_a_time)
             rows.append(("bare aiohttp proxy", at_a_time, PEER_REQUESTS, *found))
             if LITELLM and shutil.which(LITELLM):
@@ -249,7 +250,7 @@ async def _loads(folder):
                 count = REQUESTS if at_a_time == TIMES[0] else PEER_REQUESTS
                 ledger = folder / f"{policy.stem}-{at_a_time}.sqlite"
                 command = ("calibrant", "serve", str(policy), *asked, "--ledger", str(ledger))
-                with _program(folder, *command) as program:
+                with open_program(folder, *command) as program:
                     start = program.megabytes
                     found = await _measured(program, endpoint, count, at_a_time,
                                             study="study" in name)  # fmt: skip

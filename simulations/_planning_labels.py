@@ -5,7 +5,7 @@ import numpy as np
 from calibrant.core.rng import named_stream
 from calibrant.labels.labelling.designs import draw_wave
 from calibrant.labels.labelling.estimates import pool_estimate
-from calibrant.labels.labelling.pools import Draws, LabelPool, pool_cells
+from calibrant.labels.labelling.pools import LabelDraws, LabelPool, pool_cells
 from calibrant.labels.labelling.stopping import FEWEST_LABELS, claim_bounds, stop_decision
 
 JUDGES = ("none", "50 %", "70 %", "90 %", "biased")
@@ -52,7 +52,7 @@ class Loop:
         self.waves, self.made, self.queue, self.count = [], [], [], 0
 
     def pool(self):
-        draws = Draws(
+        draws = LabelDraws(
             self.wave, self.pi, tuple(self.waves), tuple(self.made), self.order, self.along
         )
         return LabelPool(self.p, self.known, self.side, self.bins, draws)

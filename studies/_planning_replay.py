@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.support import shared_data_folder
 
 from calibrant.core.rng import named_stream
-from calibrant.labels import Draws, LabelPool, draw_wave, pool_estimate
+from calibrant.labels import LabelDraws, LabelPool, draw_wave, pool_estimate
 
 BUDGETS = (50, 100, 200, 500, 1000, 2000)
 BINS = 15
@@ -77,7 +77,7 @@ def bought(pool: LabelPool, truth: np.ndarray, budget: int, design: str, rng) ->
         known[drawn.index] = truth[drawn.index]
         wave[drawn.index], pi[drawn.index] = batch + 1, drawn.pi
         waves.append(drawn.wave)
-        draws = Draws(wave, pi, tuple(waves), tuple(entry.size for entry in waves))
+        draws = LabelDraws(wave, pi, tuple(waves), tuple(entry.size for entry in waves))
         now = LabelPool(pool.confidence, known, pool.side, pool.bins, draws)
     return now
 

@@ -13,6 +13,8 @@ class LoopbackApp:
     url: str = ""
     root: str = ""
     """What comes behind host and port."""
+    place: tuple[str, int] = ("127.0.0.1", 0)
+    """Where it listens; 0 is any port."""
 
     def app(self) -> web.Application:
         """Return the application to serve."""
@@ -38,10 +40,10 @@ class LoopbackApp:
 
         async def start() -> None:
             await self._runner.setup()
-            site = web.TCPSite(self._runner, "127.0.0.1", 0)
+            site = web.TCPSite(self._runner, *self.place)
             await site.start()
             port = site._server.sockets[0].getsockname()[1]
-            self.url = f"http://127.0.0.1:{port}{self.root}"
+            self.url = f"http://{self.place[0]}:{port}{self.root}"
             ready.set()
 
         self._loop.run_until_complete(start())

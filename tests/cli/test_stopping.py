@@ -243,7 +243,7 @@ def test_a_long_comparison_shows_its_progress_and_is_stopped(tmp_path):
     ("words", "says"),
     [
         (["view", "scores.csv", "--no-open"], "View it here"),
-        (["label", "serve", "scores.csv"], "Label here"),
+        (["label", "serve", "scores.csv", "--no-open"], "Label here"),
         (SERVE, "Serving policy.json at"),
     ],
     ids=["view", "label serve", "serve"],

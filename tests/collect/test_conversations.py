@@ -12,7 +12,7 @@ from calibrant.models.endpoints.wires import WIRES
 from calibrant.models.protocol import Capabilities
 from calibrant.models.replies.codec import canonical_request
 from calibrant.models.study.config import parse_config
-from calibrant.models.study.plan import Asker, Wanted, iterate_questions
+from calibrant.models.study.plan import AskPlanner, Wanted, iterate_questions
 from calibrant.models.study.prompts import PromptBook
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
@@ -38,7 +38,7 @@ def request_of(tmp_path, turns=TURNS):
     values = {"questions": "q.jsonl", "models": [{"name": "m", "client": "vllm"}]}
     config = parse_config(values, folder=tmp_path, source="study.toml")
     book = PromptBook(config.prompts, folder=tmp_path)
-    asker = Asker(config, config.models[0], Wanted({"greedy": 1}), Capabilities(), book)
+    asker = AskPlanner(config, config.models[0], Wanted({"greedy": 1}), Capabilities(), book)
     return questions[0], next(iter(asker.first_turn(questions[:1]))).request
 
 

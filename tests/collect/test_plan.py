@@ -7,7 +7,7 @@ import pytest
 from calibrant.core.errors import BudgetError, InputError
 from calibrant.models.protocol import Capabilities
 from calibrant.models.study.config import parse_config
-from calibrant.models.study.plan import Asker, PlannedQuestion, Subject, Wanted
+from calibrant.models.study.plan import AskPlanner, PlannedQuestion, Subject, Wanted
 from calibrant.models.study.prices import load_prices, study_prices
 from calibrant.models.study.probes import PROBES
 from calibrant.models.study.prompts import PromptBook
@@ -34,7 +34,7 @@ def asker(study=None, able=ABLE, **draws):
         top=frozenset({"p_true"}),
     )
     book = PromptBook(study.prompts, folder=study.folder)
-    return Asker(study, study.models[0], wanted, able, book)
+    return AskPlanner(study, study.models[0], wanted, able, book)
 
 
 def test_first_turn_goes_probe_by_probe_so_that_prompts_share_their_beginning():
@@ -85,7 +85,7 @@ def test_a_verdict_on_ones_own_answer_serves_the_pool_as_well():
     subject = Subject("Lima", "Lima")
     own = next(iter(asker(p_true=4).second_turn(QUESTIONS, {"a": subject})))
     made = asker(p_true_pool=1)
-    made = Asker(
+    made = AskPlanner(
         made.config,
         made.model,
         Wanted({"p_true_pool": 1}, frozenset({"p_true_pool"}), frozenset({"p_true_pool"})),

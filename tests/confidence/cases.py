@@ -2,16 +2,16 @@
 
 import math
 
-from calibrant.answers.confidence import Draws, Greedy, Probes, Question
+from calibrant.answers.confidence import DrawnQuestion, Draws, Greedy, Probes
 
 
-def headache(rest: int, aspirin: int, wrong: int) -> Question:
+def headache(rest: int, aspirin: int, wrong: int) -> DrawnQuestion:
     """The headache example: two right remedies and wrong ones, all in different classes."""
     names = ["rest"] * rest + ["aspirin"] * aspirin + ["vinegar"] * wrong
-    return Question(classes=names, correct=[name != "vinegar" for name in names])
+    return DrawnQuestion(classes=names, correct=[name != "vinegar" for name in names])
 
 
-def full_question() -> Question:
+def full_question() -> DrawnQuestion:
     """A question with every input that any method needs."""
     classes = ["lima", "lima", "quito", "lima", "bogota"]
     logs = [math.log(0.5), math.log(0.5), math.log(0.2), math.log(0.3), math.log(0.1)]
@@ -24,7 +24,7 @@ def full_question() -> Question:
     )
     one = Draws(classes=["quito"], correct=[False], answers=["Quito"], stated=[0.7])
     same = [[float(a == b) for b in classes] for a in classes]
-    return Question(
+    return DrawnQuestion(
         classes=classes,
         correct=[name == "lima" for name in classes],
         answers=["Lima", "Lima", "Quito", "Lima, Peru", "Bogota"],

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from tests.confidence.test_ensemble import world
 
-from calibrant.answers.confidence import METHODS, Ensemble, Options, needs_of
+from calibrant.answers.confidence import METHODS, Ensemble, MethodOptions, needs_of
 from calibrant.core.errors import CalibrantError
 from calibrant.models.protocol import Capabilities, Completion, Usage
 from calibrant.models.replies.tokens import TokenLogprob
 from calibrant.models.study.config import parse_config
 from calibrant.models.study.needs import NEEDS, select_probes
-from calibrant.models.study.plan import Asker, PlannedQuestion, Subject, Tag
+from calibrant.models.study.plan import AskPlanner, PlannedQuestion, Subject, Tag
 from calibrant.models.study.probes import PROBES
 from calibrant.models.study.prompts import PromptBook
 from calibrant.models.study.tables import _likeliest
@@ -36,7 +36,7 @@ def test_a_study_may_name_it(method: str, tmp_path: Path) -> None:
         fitted.save(tmp_path / "stack.json")
         more = {"scoring": {"ensemble": "stack.json"}}
     study = config(tmp_path, methods=[method], **more)
-    needs = needs_of(METHODS[method], Options(**study.scoring.given))
+    needs = needs_of(METHODS[method], MethodOptions(**study.scoring.given))
     assert set(needs) <= set(NEEDS)
     chosen = select_probes({method: needs}, study, ABLE, kinds=KINDS, model="a")
     assert not chosen.unavailable
@@ -73,7 +73,7 @@ def test_selfcheck_asks_once_for_every_sample(tmp_path: Path) -> None:
     needs = {"selfcheck_judge": METHODS["selfcheck_judge"].needs}
     wanted = select_probes(needs, study, ABLE, kinds=KINDS, model="a").wanted
     book = PromptBook(study.prompts, folder=tmp_path)
-    asker = Asker(study, study.models[0], wanted, ABLE, book)
+    asker = AskPlanner(study, study.models[0], wanted, ABLE, book)
     question = PlannedQuestion("q", "Capital of Peru?", "open")
     subject = Subject("Lima", "Lima", (), ("Lima!", "Quito"))
     asks = list(asker.second_turn([question], {"q": subject}))
@@ -87,7 +87,7 @@ def test_selfcheck_asks_once_for_every_sample(tmp_path: Path) -> None:
 def test_scoring_options_of_a_study(tmp_path: Path) -> None:
     given = {"about": "greedy", "variant": "paper", "tau": 0.2, "similarity": "lexical"}
     assert config(tmp_path, scoring=given).scoring.given == given
-    assert Options(**config(tmp_path, scoring=given).scoring.given).tau == 0.2
+    assert MethodOptions(**config(tmp_path, scoring=given).scoring.given).tau == 0.2
     for bad in ({"about": "best"}, {"tau": -1.0}, {"abuot": "greedy"}):
         with pytest.raises(CalibrantError):
             config(tmp_path, scoring=bad)

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
-from calibrant.apps.serving.engine import Breaker, Engine, Served
+from calibrant.apps.serving.engine import Breaker, Served, ServingEngine
 from calibrant.apps.serving.front import Front
 from calibrant.apps.serving.measure import PassedOn
 from calibrant.apps.view import PageServer
@@ -69,7 +69,7 @@ class Serve:
         policy = Served("1", "endpoint", "none")
         ledger = Ledger(folder / "served.sqlite")
         rows = folder / "served.jsonl"
-        self.server = Front(Engine(lambda *_: step, {}, ledger, rows, policy), TOKEN)
+        self.server = Front(ServingEngine(lambda *_: step, {}, ledger, rows, policy), TOKEN)
 
     @property
     def door(self):

@@ -27,8 +27,8 @@ def test_too_few_labels_decide_nothing():
 
 def test_a_suite_fails_where_confidence_is_too_high_and_keeps_its_audits(tmp_path):
     (tmp_path / "test_model.py").write_text(SUITE)
-    plugin = ["-p", "calibrant.apps.integrations.pytest_plugin", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", "-q", *plugin, "--calibrant-report", "found.json"]
+    quiet = ["-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *quiet, "--calibrant-report", "found.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "AssertionError: not calibrated:" in done.stdout
@@ -41,3 +41,13 @@ def test_a_suite_fails_where_confidence_is_too_high_and_keeps_its_audits(tmp_pat
     ]
     assert [bool(one["failed"]) for one in report["results"]] == [False, True, True]
     assert report["results"][0]["audit"]["schema"] == "calibrant.audit/1"
+
+
+def test_a_suite_that_asserts_nothing_pays_next_to_nothing():
+    """pytest loads the plugin in every suite beside which calibrant is installed."""
+    loaded = "import sys, calibrant.apps.integrations.pytest_plugin; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
+    )
+    heavy = {"numpy", "scipy", "polars", "sklearn", "msgspec", "rich", "click"}
+    assert not heavy & set(done.stdout.split())

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant.core.rng import named_stream
 from calibrant.labels.labelling.designs import draw_wave
-from calibrant.labels.labelling.pools import Draws, LabelPool, Wave, spread_shares
+from calibrant.labels.labelling.pools import LabelDraws, LabelPool, Wave, spread_shares
 from calibrant.metrics.blocks.row_block import DrawnBlock, DrawSpread, RowBlock, neighbour_ratio
 
 OPTIONS = {"probability": True, "bins": 15, "level": 0.95, "resamples": 100}
@@ -54,7 +54,9 @@ def spread_draw(rng, back):
     along, wave = np.full(p.size, np.nan), np.zeros(p.size, dtype=np.intp)
     along[drawn.index], wave[drawn.index] = drawn.along, 1
     taken = drawn.index[: int(back * 150)]
-    draws = Draws(wave, np.full(p.size, 0.125), (Wave(150, p.size),), (taken.size,), None, along)
+    draws = LabelDraws(
+        wave, np.full(p.size, 0.125), (Wave(150, p.size),), (taken.size,), None, along
+    )
     return p[taken], y[taken], DrawSpread(along[taken], spread_shares(draws)[taken])
 
 

@@ -11,7 +11,7 @@ from calibrant.core import InputError
 from calibrant.core.errors import UnavailableError
 from calibrant.labels import (
     DESIGNS,
-    Draws,
+    LabelDraws,
     LabelPool,
     SequentialAudit,
     Wave,
@@ -98,17 +98,17 @@ def test_weights_of_waves_add_up_to_the_pool():
     wave = np.array([1] * 10 + [2] * 5 + [3] * 5 + [0] * 80)
     pi = np.r_[np.full(10, 0.1), np.full(5, 5 / 90), np.full(5, 0.05), np.zeros(80)]
     waves = (Wave(10, 100), Wave(5, 90), Wave(5, 85, uniform=False))
-    weight = design_weights(Draws(wave, pi, waves, (10, 5, 5)))
+    weight = design_weights(LabelDraws(wave, pi, waves, (10, 5, 5)))
     assert weight[:15].tolist() == pytest.approx([15 / 20 * 100 / 15 + 5 / 20] * 15)
     assert weight[15:20].tolist() == pytest.approx([5 / 20 / 0.05] * 5)
     assert weight[20:].sum() == 0
     # A wave that came back in part stands for all of itself.
-    half = design_weights(Draws(wave, pi, waves, (5, 5, 5)))
+    half = design_weights(LabelDraws(wave, pi, waves, (5, 5, 5)))
     assert half[0] == pytest.approx(15 / 10 * (10 / 15 * 100 / 15 + 5 / 15))
 
 
 def test_a_label_that_nobody_drew_is_refused():
-    draws = Draws(np.zeros(50, dtype=np.intp), np.zeros(50), (Wave(5, 50),), (5,))
+    draws = LabelDraws(np.zeros(50, dtype=np.intp), np.zeros(50), (Wave(5, 50),), (5,))
     with pytest.raises(InputError, match="never drawn"):
         pool_estimate(LabelPool(np.full(50, 0.5), np.zeros(50), None, 15, draws))
 

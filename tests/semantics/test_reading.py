@@ -7,7 +7,7 @@ import pytest
 from calibrant.answers.samples import grade_samples, read_samples
 from calibrant.answers.semantics import Grader, Options, grade_answers
 from calibrant.answers.semantics.grading.doubt import is_doubtful, joined
-from calibrant.models.inference.judge import MODEL, Asked, EmbeddedJudge, available
+from calibrant.models.inference.judge import MODEL, EmbeddedJudge, MeaningQuery, available
 
 weights = pytest.mark.skipif(not available(), reason=f"no weights: calibrant models fetch {MODEL}")
 ASKED = [
@@ -140,7 +140,7 @@ def test_without_a_judge_one_line_says_what_it_would_add(monkeypatch, tmp_path):
 
 
 def test_prompts_keep_references_and_cut_answers():
-    prompt = Asked("q", tuple(f"r{n}" for n in range(20)), "x" * 900).prompt
+    prompt = MeaningQuery("q", tuple(f"r{n}" for n in range(20)), "x" * 900).prompt
     assert "r7" in prompt
     assert "r8" not in prompt
     assert prompt.count("x") == 500

@@ -64,7 +64,7 @@ def document(path, *words):
 
 
 def serve(pool):
-    words = [sys.executable, "-m", "calibrant", "label", "serve", str(pool)]
+    words = [sys.executable, "-m", "calibrant", "label", "serve", str(pool), "--no-open"]
     words += ["--overlap", "0.3", "--wave", "40", "--precision", "0.1"]
     said = pool.with_suffix(".said")
     with said.open("w") as file:

@@ -148,13 +148,18 @@ def test_questions_unlike_the_labelled_ones_are_told_to_callers_and_metrics(
     assert status == (409 if moved else 200)
 
 
-def test_a_recorded_year_with_late_labels_and_an_exchanged_model(shared_data, monkeypatch):
+def test_a_recorded_year_with_late_labels_kills_and_an_exchanged_model(shared_data, monkeypatch):
     monkeypatch.setattr(serving_year, "DATA", shared_data)
-    served_rows, events = serving_year.year()
+    served_rows, events, lost = serving_year.year()
     assert [what for _, what in events] == ["broken", "refitted"]
     (broken, _), (refitted, _) = events
     assert serving_year.EXCHANGED < broken < refitted
-    given = served_rows.filter("answered")
+    assert lost == 0
+    assert served_rows["number"].n_unique() == served_rows.height
+    unwatched = served_rows.filter("unwatched")
+    assert unwatched.height == serving_year.WATCH_KILLS * serving_year.PER_DAY
+    assert not unwatched["promised"].any()
+    given = served_rows.filter(pl.col("answered") & ~pl.col("unwatched"))
     marked = given.filter(pl.col("day").is_between(broken, refitted, closed="left"))
     assert not marked["promised"].any()
     # The traffic itself is told to have changed before the labels show that it has.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 from calibrant.apps.serving.confirmed import check_places
-from calibrant.apps.serving.engine import Engine, policy_id
+from calibrant.apps.serving.engine import ServingEngine, policy_id
 from calibrant.apps.serving.front import MOST_REQUESTS, Front
 from calibrant.apps.serving.in_study import AsInStudy
 from calibrant.apps.serving.measure import PATIENCE_S, Measure, PassedOn, check_method
@@ -225,7 +225,7 @@ def open_front(
     )  # fmt: skip
 
 
-def _watch(engine: Engine, policy: str | Path, labels: str | Path | None) -> Watch:
+def _watch(engine: ServingEngine, policy: str | Path, labels: str | Path | None) -> Watch:
     """Return what looks at traffic and labels, as far as the policy has something to look for."""
     loaded = load_policy(policy)
     # A map of `mend` has a test of its own; a policy without a profile has none.
@@ -248,7 +248,7 @@ def open_engine(
     measured_by: str | None = None, mend: str | Path | None = None, reuse: bool = False,
     patience_s: float = PATIENCE_S, confirm: str | None = None,
     clock: Callable[[], dt.datetime] | None = None,
-) -> Engine:  # fmt: skip
+) -> ServingEngine:  # fmt: skip
     """Return what asks and decides for a saved policy, or say why it cannot be served.
 
     Every model has an address, and its confidence is measured as it was certified.
@@ -291,7 +291,7 @@ def open_engine(
     answers_served = Served(policy_id(policy), method, _promise(loaded.promise), labelled_as,
                     loaded.ends_when, loaded.expires)  # fmt: skip
     rows = Path(ledger).with_suffix(".jsonl")
-    engine = Engine(
+    engine = ServingEngine(
         loaded.route, measures, selection, rows, answers_served, price, per_token, describe, mends
     )
     engine.clock = clock or engine.clock

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from calibrant.apps.serve import open_engine
-from calibrant.apps.serving.engine import Engine
+from calibrant.apps.serving.engine import ServingEngine
 from calibrant.apps.serving.measure import PATIENCE_S
-from calibrant.apps.serving.replies import Reply
+from calibrant.apps.serving.replies import ServedReply
 from calibrant.apps.serving.shapes import Answer, asked_of
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.event_loop import OwnLoop
@@ -60,7 +60,7 @@ class Trusted:
     both. ``chat.completions.create`` takes the place of an OpenAI client's.
     """
 
-    def __init__(self, engine: Engine, places: ExitStack) -> None:
+    def __init__(self, engine: ServingEngine, places: ExitStack) -> None:
         self._engine = engine
         self._places = places
         self._loop = OwnLoop()
@@ -124,7 +124,7 @@ class Trusted:
         number = self._engine.counts["questions"]
         return Answer(reply, reply.answer or "", reply.response, number).body
 
-    async def _ask(self, body: Mapping[str, object]) -> Reply:
+    async def _ask(self, body: Mapping[str, object]) -> ServedReply:
         await self._engine.open()
         return await self._engine.ask(asked_of(body))
 
@@ -219,7 +219,7 @@ def trusted(
         return Trusted(engine, places.pop_all())
 
 
-def _answer(reply: Reply) -> TrustedAnswer:
+def _answer(reply: ServedReply) -> TrustedAnswer:
     why = reply.why if reply.degraded is None else reply.degraded
     equal = ("probability", "interval", "decision", "promise", "model", "cost")
     # What is left to somebody else is not given, here as over HTTP.

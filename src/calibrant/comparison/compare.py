@@ -27,8 +27,8 @@ from calibrant.comparison.footings import TARGETS, SharedViews
 from calibrant.comparison.league import league_row
 from calibrant.comparison.pipeline import (
     BlockReader,
+    ComparisonOptions,
     Each,
-    Options,
     PairViews,
     Questions,
     pair_views,
@@ -70,7 +70,7 @@ class ComparedModels:
     models: Sequence[str]
     survey: AnswerCounts
     pool: Pool | None
-    options: Options
+    options: ComparisonOptions
     results: list[dict[str, Any]] = field(default_factory=list)
     league: list[dict[str, Any]] = field(default_factory=list)
     pairs: dict[tuple[int, int], tuple[dict[str, Any], PairEvidence]] = field(default_factory=dict)
@@ -127,7 +127,7 @@ def compare_parts(
     parts: int,
     models: Sequence[Sequence[str]],
     *,
-    options: Options,
+    options: ComparisonOptions,
     pools: dict[int, Pool] | None = None,
     each: Each = map,
     watch: Watch | None = None,
@@ -315,7 +315,7 @@ def compare_models(
     >>> compare_models(table, resamples=200)["pairs"][0]["winner"]
     'honest'
     """
-    options = Options(
+    options = ComparisonOptions(
         bins=bins,
         target=target,
         level=level,

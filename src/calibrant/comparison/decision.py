@@ -30,7 +30,7 @@ Word: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PairVerdict:
     """What is known of a pair.
 
     `winner` is -1 for the first model and 1 for the second: the better one, the more accurate one,
@@ -50,7 +50,7 @@ class Decision:
     p_accuracy_adjusted: float = math.nan
 
 
-def decide_pairs(pairs: Sequence[PairEvidence], *, margin: float = MARGIN) -> list[Decision]:
+def decide_pairs(pairs: Sequence[PairEvidence], *, margin: float = MARGIN) -> list[PairVerdict]:
     """Decide all pairs of one family together.
 
     'Better' and 'more accurate' stand Holm's correction for the number of pairs; the other
@@ -85,18 +85,18 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
 
 def _decided(
     pair: PairEvidence, p_better: float, p_accurate: float, margin: float, *, several: bool
-) -> Decision:
+) -> PairVerdict:
     stands = not several or p_better <= ALPHA
     leads = p_accurate <= ACCURACY_ALPHA
     decision = decide(pair, margin=margin, stands=stands, leads=leads)
     if decision.word != "undecided" and pair.slack > 0:
         worst = decide(pair.worst_case(), margin=margin, stands=stands, leads=leads)
         if (worst.word, worst.winner) != (decision.word, decision.winner):
-            decision = Decision("depends", decision.winner, "missing", decision.word)
+            decision = PairVerdict("depends", decision.winner, "missing", decision.word)
     return replace(decision, p_adjusted=p_better, p_accuracy_adjusted=p_accurate)
 
 
-def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> Decision:
+def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> PairVerdict:
     """Decide one pair.
 
     Three claims have one order. 'Better' comes first: all footings show it. A model that is more
@@ -125,24 +125,26 @@ def decide(pair: PairEvidence, *, margin: float, stands: bool, leads: bool) -> D
         pair.squares[part] * raw < -REACH and pair.rms[part] * raw < -half for part in SQUARED
     )
     if lead and stands and not large:
-        return Decision("better", lead, by=key)
+        return PairVerdict("better", lead, by=key)
     if more and key:
         against = any(gaps[name].side() == -more for name in SIX)
-        return Decision("only more accurate" if against else "more accurate, alike", more, by=key)
+        return PairVerdict(
+            "only more accurate" if against else "more accurate, alike", more, by=key
+        )
     if equal:
-        return Decision("equivalent")
+        return PairVerdict("equivalent")
     if lead and large:
-        return Decision("depends", lead, "size of errors")
+        return PairVerdict("depends", lead, "size of errors")
     low, high = _same(pair, SHIFTED), _same(pair, NEAR)
     if pair.clip > half and raw and mixed and low != high and mixed in (low, high):
-        return Decision("depends", 0, "near-certain")
+        return PairVerdict("depends", 0, "near-certain")
     beyond = {name: gaps[name].side(half) for name in (*_FOOTINGS, "sos")}
     if beyond["raw"] and odds == beyond["sda"] == beyond["sos"] == -raw:
-        return Decision("reversal", raw)
+        return PairVerdict("reversal", raw)
     if _footings_differ(pair, margin):
-        return Decision("depends", 0, "footing")
+        return PairVerdict("depends", 0, "footing")
     lacking = tuple(name for name in SIX if not gaps[name].side())
-    return Decision("undecided", missing=lacking, alone=bool(lead))
+    return PairVerdict("undecided", missing=lacking, alone=bool(lead))
 
 
 def _same(pair: PairEvidence, names: Sequence[str]) -> int:

@@ -24,7 +24,7 @@ from calibrant.comparison.intervals import (
     without_ends,
 )
 from calibrant.comparison.league import corp_parts
-from calibrant.comparison.pipeline import Options, PairViews
+from calibrant.comparison.pipeline import ComparisonOptions, PairViews
 from calibrant.comparison.reversal import FAIR, reversal_pattern, reverses
 from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import Floats
@@ -149,7 +149,7 @@ def pair_entry(
     described: Described,
     judges: tuple[CandidateViews | None, CandidateViews | None],
     survey: AnswerCounts,
-    options: Options,
+    options: ComparisonOptions,
 ) -> dict[str, Any]:
     """Return what is known of one pair on the questions that both models have."""
     first, second, level = pair.first, pair.second, options["level"]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from calibrant.comparison.decision import ALPHA, Decision, adjusted, decide_pairs
+from calibrant.comparison.decision import ALPHA, PairVerdict, adjusted, decide_pairs
 from calibrant.comparison.evidence import PairEvidence
 from calibrant.comparison.league import place_models
 from calibrant.core.document import plain
@@ -100,7 +100,9 @@ def _decide(family: Family, margin: float) -> None:
         pair["pairs"] = len(family)
 
 
-def _verdict(pair: Mapping[str, Any], evidence: PairEvidence, decision: Decision) -> dict[str, Any]:
+def _verdict(
+    pair: Mapping[str, Any], evidence: PairEvidence, decision: PairVerdict
+) -> dict[str, Any]:
     return {
         "verdict": decision.word,
         "winner": {-1: pair["a"], 1: pair["b"]}.get(decision.winner),

@@ -36,7 +36,7 @@ class PairOptions(TypedDict):
     resamples: int
 
 
-class Options(PairOptions):
+class ComparisonOptions(PairOptions):
     """What a comparison is asked for, see `compare_models`."""
 
     level: float

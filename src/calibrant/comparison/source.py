@@ -12,7 +12,7 @@ import polars as pl
 from msgspec import structs
 
 from calibrant.comparison.compare import Pool, TableReader
-from calibrant.comparison.pipeline import BlockReader, Each, Options
+from calibrant.comparison.pipeline import BlockReader, ComparisonOptions, Each
 from calibrant.comparison.questions import QuestionBlock, align_models
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
@@ -135,7 +135,7 @@ class ComparisonRequest:
     models: Sequence[str] | None
     by: tuple[str, ...]
     asked: ReadingOptions
-    options: Options
+    options: ComparisonOptions
     settings: Callable[[Mapping[str, object]], dict[str, object]]
     engine: str | None
     seed: int
@@ -254,7 +254,7 @@ def _clustered(
 ) -> list[tuple[ComparisonKey, Dependence]]:
     """Put questions on which models differ together into clusters, in place; say what was found."""
     # Loaded here: small tables are not searched.
-    from calibrant.data.groupings import question_clusters
+    from calibrant.comparison.question_clusters import question_clusters
 
     searches: list[tuple[ComparisonKey, Dependence]] = []
     clusters: dict[str, dict[str, int]] = {}

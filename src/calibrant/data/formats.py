@@ -9,9 +9,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 from typing import Any
 
 from calibrant.core.errors import InputError, error_source
+from calibrant.core.imports import optional_import
 from calibrant.data.limits import limit, limit_hint
 
 _PARQUET, _ARROW, _SQLITE = b"PAR1", b"ARROW1", b"SQLite format 3"
@@ -109,20 +111,20 @@ def unpacked(path: Path) -> Iterator[Any]:
         raise InputError(f"the {kind} data cannot be read: {error}", source=str(path)) from None
 
 
-def _open_zstd(path: Path) -> Any:
-    # Loaded here, as below: few tables are packed by it.
-    import zstandard
+def zstandard() -> ModuleType:
+    """Return the library of zstd, or say what to install: it weighs 24 MB and few files need it."""
+    return optional_import("zstandard", extra="zstd", purpose="files packed with zstd")
 
-    return zstandard.open(path, "rb")
+
+def _open_zstd(path: Path) -> Any:
+    return zstandard().open(path, "rb")
 
 
 def _damage(kind: str | None) -> tuple[type[Exception], ...]:
     """Return the errors by which a library says that its data are damaged."""
     if kind != "zstd":
         return OSError, EOFError, zlib.error, lzma.LZMAError
-    import zstandard
-
-    return OSError, EOFError, zstandard.ZstdError
+    return OSError, EOFError, zstandard().ZstdError
 
 
 _OPENERS: dict[str | None, Callable[[Path], Any]] = {

@@ -304,7 +304,7 @@ def _oracle(scores: estimators.QuestionScores) -> dict[str, float | None]:
     return {"n": int(close.sum()), "value": float(advantage[close].mean()) if close.any() else None}
 
 
-class Convergence(Struct, frozen=True):
+class ConvergenceCurve(Struct, frozen=True):
     """Both errors by number of draws, and how fast their difference falls."""
 
     points: list[ConvergencePoint]
@@ -313,7 +313,7 @@ class Convergence(Struct, frozen=True):
 
 def _convergence(
     pool: DrawPool, ece: estimators.SemEce, bins: int, rng: np.random.Generator
-) -> Convergence | None:
+) -> ConvergenceCurve | None:
     if int(np.median(pool.size)) < _SMALLEST_CURVE:
         return None
     points = convergence_curve(pool, bins=bins, subsamples=5, resamples=50, rng=rng)
@@ -322,4 +322,4 @@ def _convergence(
     if (pool.size == last.n).all() and last.sem1.n == pool.ids.size:
         # The whole pool has been measured already, with more splits: one quantity, one number.
         points[-1] = replace(last, sem1=ece.sem1, sem2=ece.sem2, gap=ece.gaps.confidence)
-    return Convergence(points, slope)
+    return ConvergenceCurve(points, slope)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from calibrant.labels.labelling.judged import judged_estimates as judged_estimates
     from calibrant.labels.labelling.judged import judged_mean as judged_mean
     from calibrant.labels.labelling.judged import judged_pool as judged_pool
-    from calibrant.labels.labelling.pools import Draws as Draws
+    from calibrant.labels.labelling.pools import LabelDraws as LabelDraws
     from calibrant.labels.labelling.pools import LabelPool as LabelPool
     from calibrant.labels.labelling.pools import Wave as Wave
     from calibrant.labels.labelling.pools import design_weights as design_weights
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from calibrant.labels.labelling.stopping import claim_bounds as claim_bounds
     from calibrant.labels.labelling.stopping import stop_decision as stop_decision
     from calibrant.labels.plan import PRESETS as PRESETS
+    from calibrant.labels.plan import Framework as Framework
     from calibrant.labels.plan import Goal as Goal
-    from calibrant.labels.plan import Preset as Preset
     from calibrant.labels.plan import plan_document as plan_document
     from calibrant.labels.published import effective_labels as effective_labels
     from calibrant.labels.published import general_floor as general_floor

@@ -12,7 +12,7 @@ from calibrant.metrics import named, scoring
 from calibrant.metrics.binned import ece, over_confidence, under_confidence
 from calibrant.metrics.blocks import families, grid_error
 from calibrant.metrics.blocks.cell_error import error
-from calibrant.metrics.blocks.families import Family, Metric, mean_of, ranking_of
+from calibrant.metrics.blocks.families import Metric, MetricFamily, mean_of, ranking_of
 from calibrant.metrics.corp import dsc, mcb, unc
 from calibrant.metrics.intervals.gap_model import ece_debiased
 from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
@@ -26,11 +26,11 @@ def _gap(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = Non
 
 
 # What computes a metric's value, and with its interval from rows and from cells.
-_COMPUTED: dict[str, tuple[Callable[..., float], Family | None]] = {
-    "error": (error, Family(families.cell_error, grid_error.of_cells)),
-    "ece": (ece, Family(families.binned_error, grid_error.of_place)),
-    "ece_debiased": (ece_debiased, Family(families.debiased_error, grid_error.of_place)),
-    "smooth_ece": (smooth_ece, Family(families.smooth_error, grid_error.of_smooth)),
+_COMPUTED: dict[str, tuple[Callable[..., float], MetricFamily | None]] = {
+    "error": (error, MetricFamily(families.cell_error, grid_error.of_cells)),
+    "ece": (ece, MetricFamily(families.binned_error, grid_error.of_place)),
+    "ece_debiased": (ece_debiased, MetricFamily(families.debiased_error, grid_error.of_place)),
+    "smooth_ece": (smooth_ece, MetricFamily(families.smooth_error, grid_error.of_smooth)),
     "brier": (scoring.brier, mean_of(lambda c, y: np.square(c - y), bend=(2.0, 2.0))),
     "log_loss": (
         scoring.log_loss,
@@ -55,12 +55,12 @@ _COMPUTED: dict[str, tuple[Callable[..., float], Family | None]] = {
             lambda c, y: c + 0.0 * y, interval=families.student_mean, bound=grid_error.of_place
         ),
     ),
-    "over_confidence": (over_confidence, Family(families.over_half, grid_error.of_place)),
-    "under_confidence": (under_confidence, Family(families.under_half, grid_error.of_place)),
-    "mcb": (mcb, Family(families.miscalibration, grid_error.of_miscalibration)),
-    "dsc": (dsc, Family(families.discrimination, grid_error.of_discrimination)),
-    "unc": (unc, Family(families.uncertainty, grid_error.nothing)),
-    "confidence_gap": (_gap, Family(families.mean_gap, grid_error.of_place)),
+    "over_confidence": (over_confidence, MetricFamily(families.over_half, grid_error.of_place)),
+    "under_confidence": (under_confidence, MetricFamily(families.under_half, grid_error.of_place)),
+    "mcb": (mcb, MetricFamily(families.miscalibration, grid_error.of_miscalibration)),
+    "dsc": (dsc, MetricFamily(families.discrimination, grid_error.of_discrimination)),
+    "unc": (unc, MetricFamily(families.uncertainty, grid_error.nothing)),
+    "confidence_gap": (_gap, MetricFamily(families.mean_gap, grid_error.of_place)),
     "rms_calibration_error": (named.rms_calibration_error, None),
     "mce": (named.mce, None),
     "adaptive_ece": (named.adaptive_ece, None),

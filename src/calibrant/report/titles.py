@@ -80,7 +80,8 @@ def _amounts(document: Fields) -> list[str]:
         return []
     if isinstance(document, fields.AuditFields):
         pool = (document.reading or {}).get("drawn_from")
-        return _audited(whole_entries(document.blocks), pool, data.get("questions"))
+        cluster = (document.reading or {}).get("cluster")
+        return _audited(whole_entries(document.blocks), pool, data.get("questions"), cluster)
     if isinstance(document, fields.AccuracyFields):
         whole = [entry for entry in document.results if not entry.group]
         return [count(sum(entry.n for entry in whole), "answer")]
@@ -139,15 +140,19 @@ def _compared(document: fields.CompareFields) -> list[str]:
     ]
 
 
-def _audited(whole: list[AuditBlock], pool: int | None, asked: int | None) -> list[str]:
+def _audited(
+    whole: list[AuditBlock], pool: int | None, asked: int | None, cluster: str | None
+) -> list[str]:
     models, methods = ({getattr(e, name) for e in whole} for name in ("model", "method"))
     parts = [_confidence(*methods) if len(methods) == 1 else f"{len(methods)} confidences"]
     if len(models) > 1:
         parts.append(f"{len(models)} models")
     if pool is not None:
         return [*parts, _labelled((entry.n for entry in whole), pool)]
-    questions = max(entry.questions for entry in whole) if asked is None else asked
-    return [*parts, count(questions, "question")]
+    units = max(entry.questions for entry in whole)
+    if asked is not None and cluster is not None and units < asked:
+        return [*parts, f"{count(asked, 'row')} in {units:,} units ({cluster})"]
+    return [*parts, count(units if asked is None else asked, "question")]
 
 
 def _labelled(labels: Iterable[int], rows: int) -> str:

@@ -20,7 +20,7 @@ from calibrant.data.tables import collect, scan_table
 from calibrant.findings.documents.decisions import DecideEntry, DecidePromise, DecideSets
 from calibrant.metrics.stats.intervals import wilson_estimate
 from calibrant.report.typed import AuditResult
-from calibrant.trust.prediction_sets import ClassSets, PredictionSets, mass_up_to
+from calibrant.trust.prediction_sets import ClassSets, PredictionSets, mass_before
 from calibrant.trust.selective.certify import fewest_rows
 from calibrant.trust.selective.labels import proportions
 from calibrant.trust.selective.policy import SelectivePolicy
@@ -67,6 +67,7 @@ def classwise_result(
     document = result.to_dict()
     settings = {**document["settings"], "classwise": True, **table_settings(table)}
     document |= document_head("audit", data, seed=document["seed"], settings=settings)
+    document["data"]["questions"] = max(entry["questions"] for entry in document["results"])
     # The means of shares that add up to 1 agree whatever a model says.
     tautologies = ("audit.over_confident", "audit.under_confident")
     document["claims"] = [
@@ -154,7 +155,7 @@ class SetsOfClasses:
         bad: Floats = 1.0 - inside[np.arange(n), self._right]
         self._missed = proportions(np.array([bad.sum()]), np.array([float(n)]))[0]
         self._one = wilson_estimate(float((sizes == 1).mean()), n)
-        least = np.sort(mass_up_to(self._p)[np.arange(n), self._right])
+        least = np.sort(mass_before(self._p)[np.arange(n), self._right])
         self.sets_ = DecideSets(
             classes=[*names],
             mean_size=float(sizes.mean()),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Unpack
 
 from calibrant.comparison.parts import streamed_source
-from calibrant.comparison.pipeline import Options
+from calibrant.comparison.pipeline import ComparisonOptions
 from calibrant.comparison.source import ComparisonRequest, table_source
 from calibrant.core import shared_options as opt
 from calibrant.core.errors import NoConfidenceError
@@ -133,7 +133,7 @@ def compare(
         handle = open_input(data, table["correct"], labels=labels, scale=table["scale"])
     if bins is None:
         bins = 10 if handle is not None and handle.holds_only_draws(request) else 15
-    options: Options = {
+    options: ComparisonOptions = {
         "bins": bins,
         "target": target,
         "level": level,

@@ -5,7 +5,7 @@ from typing import Any
 
 from calibrant.comparison.compare import Watch, compare_parts
 from calibrant.comparison.families import decide_document, document_claims
-from calibrant.comparison.pipeline import Options
+from calibrant.comparison.pipeline import ComparisonOptions
 from calibrant.comparison.source import NOT_A_PROBABILITY, CompareSource, ComparisonKey
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
@@ -15,7 +15,7 @@ from calibrant.verbs.dependent_rows import told_dependence
 
 
 def compare_document(
-    source: CompareSource, options: Options, watch: Watch | None = None
+    source: CompareSource, options: ComparisonOptions, watch: Watch | None = None
 ) -> CompareResult:
     """Build the document of a comparison from its opened input."""
     compared = compare_parts(

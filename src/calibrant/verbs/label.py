@@ -186,7 +186,7 @@ def label_serve(
     table: Table,
     *,
     port: Annotated[int, Option(metavar="N", min=0, max=65535)] = 0,
-    open_browser: Annotated[bool, Option(cli="open")] = False,
+    open_browser: Annotated[bool, Option(cli="open")] = True,
     wave: Annotated[int, Option(metavar="N", min=1, max=10**6)] = 50,
     grades: pools.CheckGrades = False,
     on_start: Callable[[str], None] | None = None,

@@ -13,7 +13,7 @@ import orjson
 import polars as pl
 
 from calibrant.answers.confidence.compact import DrawTable
-from calibrant.answers.confidence.method import METHODS, Options, register
+from calibrant.answers.confidence.method import METHODS, MethodOptions, register
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
@@ -64,14 +64,14 @@ def wide(
     return table.select(key), values, table["correct"].to_numpy().astype(np.float64)
 
 
-class Scale(NamedTuple):
+class Standardisation(NamedTuple):
     """Centre and spread of a column; a missing value becomes the centre."""
 
     centre: float
     spread: float
 
     @classmethod
-    def of(cls, values: Floats) -> Scale:
+    def of(cls, values: Floats) -> Standardisation:
         """Return the scale of a column."""
         finite = values[np.isfinite(values)]
         if not finite.size:
@@ -149,7 +149,9 @@ class Ensemble(Stored):
     methods: tuple[str, ...]
     kind: Kind
     extra: tuple[str, ...]
-    scales: tuple[Scale, ...] = field(metadata=read_by(lambda all_: tuple(starmap(Scale, all_))))
+    scales: tuple[Standardisation, ...] = field(
+        metadata=read_by(lambda all_: tuple(starmap(Standardisation, all_)))
+    )
     curves: tuple[Curve, ...]
     weights: tuple[float, ...]
     questions: int = 0
@@ -178,7 +180,7 @@ class Ensemble(Stored):
         if kind == "isotonic":
             curves = tuple(Curve.fit(values[:, i], right) for i in range(size))
         raw = _raw(values, methods, curves)
-        scales = tuple(Scale.of(raw[:, i]) for i in range(raw.shape[1]))
+        scales = tuple(Standardisation.of(raw[:, i]) for i in range(raw.shape[1]))
         design = _design(raw, scales, size)
         even = np.ones(right.size)
         first, slopes = logistic_fit(design, right, even, _PENALTY / right.size)
@@ -256,7 +258,7 @@ def _raw(values: Floats, methods: Sequence[str], curves: tuple[Curve, ...]) -> F
     return np.column_stack([*columns[: len(methods)], *extra])
 
 
-def _design(raw: Floats, scales: Sequence[Scale], size: int) -> Floats:
+def _design(raw: Floats, scales: Sequence[Standardisation], size: int) -> Floats:
     """Return every scaled column, and each method times each extra column."""
     scaled = np.column_stack([scale(raw[:, i]) for i, scale in enumerate(scales)])
     tilted = [
@@ -266,7 +268,7 @@ def _design(raw: Floats, scales: Sequence[Scale], size: int) -> Floats:
 
 
 @register
-def ensemble(table: DrawTable, options: Options) -> Floats:
+def ensemble(table: DrawTable, options: MethodOptions) -> Floats:
     """Value of the ensemble that the option ``ensemble`` names."""
     if options.ensemble is None:
         return np.full(len(table), np.nan)
@@ -276,7 +278,7 @@ def ensemble(table: DrawTable, options: Options) -> Floats:
             f"this ensemble needs the columns {', '.join(fitted.extra)}, which draws do not have",
             source=options.ensemble,
         )
-    inner = Options(about="greedy", similarity=options.similarity, seed=options.seed)
+    inner = MethodOptions(about="greedy", similarity=options.similarity, seed=options.seed)
     columns = [METHODS[name].scored(table, inner).value for name in fitted.methods]
     value = fitted.predict(np.column_stack(columns))
     missing = np.all([np.isnan(column) for column in columns], axis=0)

@@ -32,7 +32,7 @@ MOST_UPLOADED = 512 * 1024**2
 _KEPT = 32
 
 
-class Roles(msgspec.Struct, forbid_unknown_fields=True):
+class NamedColumns(msgspec.Struct, forbid_unknown_fields=True):
     """Which column is what, as somebody said."""
 
     confidence: str = ""
@@ -43,7 +43,7 @@ class Roles(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(slots=True)
-class Job:
+class BrowserJob:
     """A piece of work, while it goes on and when it is done."""
 
     words: str
@@ -81,7 +81,7 @@ class AppData:
         self.table = {name: value for name, value in (table or {}).items() if value}
         self.worker = Worker()
         self._folder = folder
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, BrowserJob] = {}
         self._rows: tuple[str, Rows | str] | None = None
         self._columns: list[str] | None = None
         self._rows_turn, self._turn = threading.Lock(), threading.Lock()
@@ -139,7 +139,7 @@ class AppData:
                 self._columns = column_names(scan_table(self.paths[0]), self.paths[0])
         return self._columns
 
-    def read_as(self, roles: Roles) -> None:
+    def read_as(self, roles: NamedColumns) -> None:
         """Read the table by these columns from now on; what is empty is guessed again."""
         choice = {**self.table, **msgspec.structs.asdict(roles)}
         self.table = {name: value for name, value in choice.items() if value}
@@ -153,14 +153,14 @@ class AppData:
 
     # -- documents ------------------------------------------------------------------------
 
-    def document(self, call: Call) -> Job:
+    def document(self, call: Call) -> BrowserJob:
         """Return the work on a document, begun where nobody has asked for it yet."""
         key = self._key(call)
         job = self._jobs.get(key)
         if job is None:
             while len(self._jobs) >= _KEPT:
                 self._jobs.pop(next(iter(self._jobs)))
-            job = self._jobs[key] = Job(call.verb)
+            job = self._jobs[key] = BrowserJob(call.verb)
             threading.Thread(target=self._work, args=(job, call), daemon=True).start()
         return job
 
@@ -186,7 +186,7 @@ class AppData:
         read = {name: value for name, value in self.table.items() if name in selection}
         return {**read, **call.settings}
 
-    def _work(self, job: Job, call: Call) -> None:
+    def _work(self, job: BrowserJob, call: Call) -> None:
         try:
             job.result = self._stored(call)
             if job.result is None:

@@ -13,7 +13,7 @@ import msgspec
 from aiohttp import web
 
 from calibrant.apps.browser import tabs
-from calibrant.apps.browser.opened import MOST_UPLOADED, AppData, Dropped, Job, Roles
+from calibrant.apps.browser.opened import MOST_UPLOADED, AppData, BrowserJob, Dropped, NamedColumns
 from calibrant.apps.browser.saving import saved
 from calibrant.apps.browser.state import PAGE, State, read_state
 from calibrant.apps.browser.tabs import Tab, call_of, tab_of
@@ -236,7 +236,7 @@ class AppServer(LocalServer):
 
     async def _read(self, request: web.Request) -> web.Response:
         try:
-            roles = msgspec.json.decode(await request.read(), type=Roles)
+            roles = msgspec.json.decode(await request.read(), type=NamedColumns)
         except msgspec.DecodeError as error:
             raise InputError(f"no columns can be read: {error}") from None
         self._looked_at.read_as(roles)
@@ -319,7 +319,7 @@ def _file(name: str, kind: str) -> Handler:
     return answer
 
 
-def _document(tab: Tab, state: State, data: AppData, job: Job, call: Call) -> str:
+def _document(tab: Tab, state: State, data: AppData, job: BrowserJob, call: Call) -> str:
     """Return a tab with its command; its lists are those of the document."""
     # Ratings have no confidence: nothing of them is in focus.
     focused = state if tab.name == "judge" else tabs.focused(state, data)

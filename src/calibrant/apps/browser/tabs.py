@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 import calibrant
-from calibrant.apps.browser.opened import AppData, Job
+from calibrant.apps.browser.opened import AppData, BrowserJob
 from calibrant.apps.browser.state import State
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
@@ -147,7 +147,7 @@ def command_of(call: Call, data: AppData) -> dict[str, str]:
 # -- what is shown ------------------------------------------------------------------------
 
 
-def shown_of(tab: Tab, state: State, job: Job) -> dict[str, object]:
+def shown_of(tab: Tab, state: State, job: BrowserJob) -> dict[str, object]:
     """Return what the template of a tab takes; `state` has one model and method in focus.
 
     What does not depend on the focus is made once for a document: a click has to be quick.

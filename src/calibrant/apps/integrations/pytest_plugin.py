@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.core.places import writing
-from calibrant.findings.claims.checks import failed_checks, parse_check
-
 if TYPE_CHECKING:
     from calibrant.report.typed import AuditResult
 
@@ -58,6 +55,8 @@ def assert_calibrated(
     ...
     AssertionError: not calibrated
     """
+    # Loaded here: pytest loads this file in every suite beside which calibrant is installed.
+    from calibrant.findings.claims.checks import failed_checks, parse_check
     from calibrant.verbs.audit import audit
 
     result = audit(data, correct, **options) if correct is not None else audit(data, **options)
@@ -89,6 +88,7 @@ def pytest_sessionfinish(session: Any) -> None:
     if path is None:
         return
     from calibrant.core.document import dump_document
+    from calibrant.core.places import writing
 
     with writing(path):
         Path(path).write_bytes(dump_document({"results": _found}))

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from calibrant.apps.serving.breaker import Breaker
 from calibrant.apps.serving.measure import NOTHING, Asked, Measure, Measured, UpstreamError
-from calibrant.apps.serving.replies import UNPROMISED, UNRECORDED, Reply, Served
+from calibrant.apps.serving.replies import UNPROMISED, UNRECORDED, Served, ServedReply
 from calibrant.apps.serving.rows import CALLER, RowFile, check_fields, row_of
-from calibrant.apps.serving.standing import Standing
+from calibrant.apps.serving.standing import PromiseState
 from calibrant.core.errors import StorageError
 from calibrant.data.mend.recalibration_map import RecalibrationMap
 from calibrant.models.dispatch.commit import GroupCommit
@@ -46,7 +46,7 @@ class Flight:
 
 
 @dataclass
-class Engine:
+class ServingEngine:
     """A policy, its models, and what was served.
 
     Parameters
@@ -91,7 +91,7 @@ class Engine:
     """Seconds until the first words of streams, all together."""
     recent: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=RECENT))
     breakers: dict[str, Breaker] = field(default_factory=dict)
-    standing: Standing = field(init=False)
+    standing: PromiseState = field(init=False)
     kept: RowFile = field(init=False)
     _flights: dict[tuple[str, bytes], Flight] = field(default_factory=dict)
     _commit: GroupCommit | None = None
@@ -100,7 +100,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         self.breakers = {name: Breaker() for name in self.measures}
-        self.standing = Standing(self.rows.with_suffix(".state.json"), self.policy.id)
+        self.standing = PromiseState(self.rows.with_suffix(".state.json"), self.policy.id)
         self.kept = RowFile(self.rows)
 
     async def open(self) -> None:
@@ -122,7 +122,7 @@ class Engine:
         if not self.kept.catch_up():
             sys.stderr.write(f"calibrant serve: {self.kept.waiting} rows could not be written\n")
 
-    async def ask(self, asked: Asked) -> Reply:
+    async def ask(self, asked: Asked) -> ServedReply:
         """Ask models until the policy is content, and keep what became of the question."""
         started, unkept = time.perf_counter(), self.unkept
         self._require_room()
@@ -176,7 +176,7 @@ class Engine:
         question: Row = {**asked.known, **names, "text": asked.text}
         return question if self.describe is None else self.describe(question)
 
-    async def score(self, asked: Asked, answer: str) -> Reply:
+    async def score(self, asked: Asked, answer: str) -> ServedReply:
         """Say how probable it is that an answer at hand is right; it is neither kept nor given."""
         model, measure = next(iter(self.measures.items()))
         measurements = await measure.score(asked, answer)
@@ -230,7 +230,7 @@ class Engine:
 
     def _reply(
         self, step: Step, measured: dict[str, Measured], cost: float, failure: str | None
-    ) -> Reply:
+    ) -> ServedReply:
         model = step.model if step.action == "answer" else next(reversed(measured), None)
         at_hand = NOTHING if model is None else measured[model]
         against = self.standing.against or at_hand.cut or self.ended
@@ -243,7 +243,7 @@ class Engine:
         mend = self.mends.get(model or "")
         if mend is not None and probability is not None:
             interval, probability = mend.interval(probability), mend.probability(probability)
-        return Reply(
+        return ServedReply(
             id=secrets.token_hex(8),
             decision=decision,
             answered_by=model if decision != "defer" else None,
@@ -279,7 +279,7 @@ class Engine:
             return f"none: {against}"
         return self.policy.promise
 
-    def _keep(self, asked: Asked, reply: Reply, seconds: float, *, kept: bool) -> Reply:
+    def _keep(self, asked: Asked, reply: ServedReply, seconds: float, *, kept: bool) -> ServedReply:
         """Count a question and write its row; what is not kept is given without a promise."""
         if not kept and reply.decision == "answer":
             reply = replace(reply, promise=UNRECORDED)
@@ -315,7 +315,7 @@ class Engine:
         }
 
 
-def _note_in_span(reply: Reply) -> None:
+def _note_in_span(reply: ServedReply) -> None:
     """Tell the span that asks, where the program traces with OpenTelemetry."""
     if "opentelemetry.trace" not in sys.modules:
         return

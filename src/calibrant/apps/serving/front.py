@@ -12,10 +12,10 @@ import orjson
 from aiohttp import web
 from msgspec.structs import replace
 
-from calibrant.apps.serving.engine import Engine
+from calibrant.apps.serving.engine import ServingEngine
 from calibrant.apps.serving.measure import PassedOn, UpstreamError
 from calibrant.apps.serving.meters import Meters, engine_lines, typed
-from calibrant.apps.serving.replies import Reply
+from calibrant.apps.serving.replies import ServedReply
 from calibrant.apps.serving.shapes import Answer, as_chat, asked_of
 from calibrant.apps.serving.watching import Watch
 from calibrant.core.errors import InputError, SchemaError, StorageError
@@ -61,7 +61,7 @@ class Front:
         Requests at a time.
     """
 
-    engine: Engine
+    engine: ServingEngine
     token: str
     defer: str = "status"
     fallback: PassedOn | None = None
@@ -185,7 +185,7 @@ class Front:
         await response.write_eof()
         return response
 
-    async def _answer(self, body: Mapping[str, object]) -> tuple[Reply, Answer | None]:
+    async def _answer(self, body: Mapping[str, object]) -> tuple[ServedReply, Answer | None]:
         """Return what became of a request, and the answer; None where it is deferred by status."""
         started = time.perf_counter()
         request = asked_of(body)
@@ -207,7 +207,9 @@ class Front:
         self._log(started, reply.decision, reply, reply.degraded)
         return reply, answer
 
-    def _log(self, started: float, decision: str, reply: Reply | None, failure: str | None) -> None:
+    def _log(
+        self, started: float, decision: str, reply: ServedReply | None, failure: str | None
+    ) -> None:
         if not self.log_requests:
             return
         fields = {name: getattr(reply, name, None) for name in ("model", "confidence", "cost")}
@@ -271,7 +273,7 @@ def _busy(why: str, wait_s: int) -> web.Response:
     return _json({"error": reply}, 503, {"Retry-After": str(wait_s)})
 
 
-def _headers(reply: Reply) -> dict[str, str]:
+def _headers(reply: ServedReply) -> dict[str, str]:
     value_given = ((name, getattr(reply, name)) for name in _IN_HEADERS)
     return {
         f"X-Calibrant-{name.replace('_', '-').title()}": _header(value)

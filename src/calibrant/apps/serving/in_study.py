@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from calibrant.answers.confidence import METHODS, Options, needs_of, score_table
+from calibrant.answers.confidence import METHODS, MethodOptions, needs_of, score_table
 from calibrant.answers.semantics.annotate import annotate
 from calibrant.apps.serving.given import (
     check_scorable,
@@ -34,7 +34,7 @@ from calibrant.models.ledger import Ledger
 from calibrant.models.study.config import StudyConfig
 from calibrant.models.study.endpoints import open_client
 from calibrant.models.study.needs import select_probes
-from calibrant.models.study.plan import Asker, PlannedQuestion, Tag
+from calibrant.models.study.plan import AskPlanner, PlannedQuestion, Tag
 from calibrant.models.study.recipe import recipe_config
 from calibrant.models.study.tables import DrawRows
 from calibrant.verbs.study.meanings import answer_in, rules_of
@@ -55,7 +55,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Scored:
+class StudyAnswer:
     """The answer of a question, its confidence, and why, with the answer and without."""
 
     answer: str = ""
@@ -110,10 +110,10 @@ class AsInStudy:
         )  # fmt: skip
         choice = self.config.models[0]
         self.client = open_client(choice, source=source)
-        self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring.given))
+        self._needs = needs_of(METHODS[self._method], MethodOptions(**self.config.scoring.given))
         needs, able = {self._method: self._needs}, self.client.capabilities
         self._wanted = select_probes(needs, self.config, able, kinds=KINDS, model=model).wanted
-        self._asker = Asker.of(self.config, choice, self._wanted, able)
+        self._asker = AskPlanner.of(self.config, choice, self._wanted, able)
         self._dispatcher = serving_dispatcher(self, self._ledger)
         if self._wanted.logprobs:
             # Answers that the method cannot use are not bought.
@@ -152,8 +152,8 @@ class AsInStudy:
         if own.confidence is not None:
             silent = silent_about(answer, own.answer, question.text)
             if silent:
-                own = Scored(own.answer, None, silent, silent)
-        notes = Scored(answer, own.confidence, own.why, own.how_sure)
+                own = StudyAnswer(own.answer, None, silent, silent)
+        notes = StudyAnswer(answer, own.confidence, own.why, own.how_sure)
         return self._measured(outcomes, notes)
 
     async def _ask(self, question: PlannedQuestion, given: str | None = None) -> list[Outcome]:
@@ -191,7 +191,7 @@ class AsInStudy:
             purpose = ask.purpose if once else f"{ask.purpose}:{salt}"
             yield msgspec.structs.replace(ask, purpose=purpose)
 
-    def _measured(self, outcomes: list[Outcome], scored: Scored) -> Measured:
+    def _measured(self, outcomes: list[Outcome], scored: StudyAnswer) -> Measured:
         request = [outcome for outcome in outcomes if outcome.ask.purpose]
         draws = [draw for outcome in request for draw in outcome.draws]
         new = [draw for draw in draws if not draw.cached]
@@ -217,7 +217,7 @@ class AsInStudy:
             answered_by=next((finished.model for finished in answers), None),
         )
 
-    def _scored(self, drawn: list[Drawn]) -> list[Scored]:
+    def _scored(self, drawn: list[Drawn]) -> list[StudyAnswer]:
         """Score questions that are made alike in one table."""
         rows = DrawRows()
         for item in drawn:
@@ -244,17 +244,17 @@ class AsInStudy:
         agreed = _agreement(semantics) if self._method in _COUNTED else {}
         return [self._told(by_name.get(name), agreed.get(name)) for name in names]
 
-    def _told(self, row: Mapping[str, Any] | None, agreed: tuple[int, int] | None) -> Scored:
+    def _told(self, row: Mapping[str, Any] | None, agreed: tuple[int, int] | None) -> StudyAnswer:
         if row is None:
-            return Scored()
+            return StudyAnswer()
         answer, confidence = str(row["answer"] or ""), row["confidence"]
         if agreed is not None and agreed[1] > 1:
             equal = f"{agreed[0]} of {agreed[1]} draws"
-            return Scored(
+            return StudyAnswer(
                 answer, confidence, f"{equal} say {row['answer']}", f"{equal} say the same"
             )
         sure = "no confidence" if confidence is None else f"{self._method} {confidence:.3g}"
-        return Scored(answer, confidence, sure, sure)
+        return StudyAnswer(answer, confidence, sure, sure)
 
 
 def _agreement(semantics: pl.DataFrame) -> dict[str, tuple[int, int]]:
@@ -269,7 +269,7 @@ def _agreement(semantics: pl.DataFrame) -> dict[str, tuple[int, int]]:
     return agreed
 
 
-_Waiting = tuple[Drawn, asyncio.Future[Scored]]
+_Waiting = tuple[Drawn, asyncio.Future[StudyAnswer]]
 
 
 class _Together:
@@ -286,9 +286,9 @@ class _Together:
         self._waiting: list[_Waiting] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def scored(self, drawn: Drawn) -> Scored:
+    async def scored(self, drawn: Drawn) -> StudyAnswer:
         """Return the score of a question, made together with others."""
-        future: asyncio.Future[Scored] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[StudyAnswer] = asyncio.get_running_loop().create_future()
         self._waiting.append((drawn, future))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())

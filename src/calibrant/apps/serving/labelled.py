@@ -32,7 +32,7 @@ class ServedAnswer(NamedTuple):
     day: str
 
 
-class Label(NamedTuple):
+class AnswerLabel(NamedTuple):
     """What somebody says of an answer, which is named by row, by question and text, or question."""
 
     row: str | None
@@ -94,7 +94,7 @@ def digest(answer: object) -> bytes:
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).digest()
 
 
-def read_labels(path: Path) -> list[Label]:
+def read_labels(path: Path) -> list[AnswerLabel]:
     """Return the labels in a table, or in the file of `label serve`; none where it is not there.
 
     The last label of an answer counts. A label that cannot be read is left out.
@@ -125,18 +125,20 @@ def read_labels(path: Path) -> list[Label]:
     return labels
 
 
-def _stored(key: object, outcome: float) -> Label:
+def _stored(key: object, outcome: float) -> AnswerLabel:
     answer = getattr(key, "answer", None)
     name = str(getattr(key, "question_id", ""))
-    return Label(None, name, digest(answer) if answer else None, float(outcome))
+    return AnswerLabel(None, name, digest(answer) if answer else None, float(outcome))
 
 
-def _listed(table: pl.DataFrame) -> Iterator[Label]:
+def _listed(table: pl.DataFrame) -> Iterator[AnswerLabel]:
     for row in table.iter_rows(named=True):
         right = _outcome(row["correct"])
         name, question, answer = (row.get(column) for column in ("id", "question_id", "answer"))
         if right is not None and (name or question):
-            yield Label(name or None, question, None if answer is None else digest(answer), right)
+            yield AnswerLabel(
+                name or None, question, None if answer is None else digest(answer), right
+            )
 
 
 def _outcome(text: str | None) -> float | None:
@@ -157,7 +159,7 @@ class Outcomes(NamedTuple):
     ambiguous: int
 
 
-def graded_answers(answers: list[ServedAnswer], labels: list[Label]) -> Outcomes:
+def graded_answers(answers: list[ServedAnswer], labels: list[AnswerLabel]) -> Outcomes:
     """Return the answers with their labels: by row, by question and answer, or by question alone.
 
     A label that names a question alone counts where all its answers are the same.

@@ -31,7 +31,7 @@ class Served(Struct, frozen=True):
         return max(0, (self.expires - dt.datetime.now(dt.UTC).date()).days)
 
 
-class Reply(Struct, frozen=True, kw_only=True):
+class ServedReply(Struct, frozen=True, kw_only=True):
     """What became of a question: what its caller is told, then what that rests on.
 
     `decision` is ``answer``, ``defer`` or ``degraded``: a stronger model was wanted and failed, and

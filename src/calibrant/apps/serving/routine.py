@@ -75,13 +75,6 @@ class Routine:
         self.problem = problem
 
     @property
-    def up(self) -> bool:
-        """Whether one of the last rounds succeeded."""
-        if self._at is None:
-            return False
-        return self.problem is None or time.monotonic() - self._at <= ROUNDS * self.every_s
-
-    @property
     def late(self) -> bool:
         """Whether no round has succeeded for too long, also where one hangs."""
         if self._at is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from calibrant.apps.serving.replies import Reply
+from calibrant.apps.serving.replies import ServedReply
 from calibrant.core.append_only import AppendOnly
 from calibrant.core.errors import InputError
 from calibrant.trust.policy_file import Row
@@ -41,7 +41,14 @@ def check_fields(about: Mapping[str, object]) -> None:
 
 
 def row_of(
-    reply: Reply, question_id: str, text: str, known: Row, *, time: str, seconds: float, method: str
+    reply: ServedReply,
+    question_id: str,
+    text: str,
+    known: Row,
+    *,
+    time: str,
+    seconds: float,
+    method: str,
 ) -> dict[str, object]:
     """Return the row of a question; what the program says comes last and wins."""
     return {

@@ -8,7 +8,7 @@ import orjson
 from msgspec import Struct, convert
 
 from calibrant.apps.serving.measure import Asked
-from calibrant.apps.serving.replies import Reply
+from calibrant.apps.serving.replies import ServedReply
 from calibrant.core.errors import InputError
 from calibrant.trust.policy_file import Cell
 
@@ -43,7 +43,7 @@ class Answer:
     """
 
     def __init__(
-        self, reply: Reply, text: str, response: Mapping[str, object] | None, number: int
+        self, reply: ServedReply, text: str, response: Mapping[str, object] | None, number: int
     ) -> None:
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}

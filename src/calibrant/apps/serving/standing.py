@@ -44,7 +44,7 @@ class _State(Struct):
     policies: dict[str, Known] = field(default_factory=dict)
 
 
-class Standing:
+class PromiseState:
     """How a policy stands, and where that is written down.
 
     Several processes may share the file: what one finds, all tell at their next look.

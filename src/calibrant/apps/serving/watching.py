@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from calibrant.apps.serving.engine import RECENT, Engine
+from calibrant.apps.serving.engine import RECENT, ServingEngine
 from calibrant.apps.serving.labelled import (
     Outcomes,
     ServedAnswers,
@@ -46,7 +46,7 @@ class Watch:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: ServingEngine,
         check: Callable[[pl.DataFrame], GuardCheck] | None = None,
         labels: Path | None = None,
         promised: Callable[[], PromiseWatch] | None = None,
@@ -91,7 +91,7 @@ class Watch:
     @property
     def up(self) -> bool:
         """Whether what is promised has been looked at of late."""
-        return all(routine.up for routine in self.routines)
+        return not any(routine.late for routine in self.routines)
 
     @property
     def succeeded(self) -> float:

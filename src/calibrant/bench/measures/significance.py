@@ -23,7 +23,7 @@ from calibrant.metrics.stats.multiplicity import holm
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AreaDifference:
     """Difference of two AUROCs (first minus second), and how surely it is not 0.
 
     `p` is two-sided: twice the smaller share of draws on either side of 0, where one draw is
@@ -50,7 +50,7 @@ def compare_aurocs(
     items: int | None = 1_000,
     level: float = 0.95,
     rng: RngLike = 0,
-) -> Comparison:
+) -> AreaDifference:
     """Compare two methods on the same questions.
 
     In each draw, `items` questions are taken with replacement, shared by the parts in
@@ -119,13 +119,15 @@ class _Draws:
 
     def comparison(
         self, first: tuple[Array, Array], second: tuple[Array, Array], level: float
-    ) -> Comparison:
+    ) -> AreaDifference:
         """Compare two methods on these draws."""
         (one, ones_vector), (peer, peers) = self.areas(*first), self.areas(*second)
         gaps = self._gaps(ones_vector, peers)
         if gaps.size == 0 or math.isnan(one) or math.isnan(peer):
             nothing = Estimate(math.nan, math.nan, math.nan, n=self.n, level=level)
-            return Comparison(nothing, math.nan, math.nan, int(gaps.size), self.items, math.nan, 1)
+            return AreaDifference(
+                nothing, math.nan, math.nan, int(gaps.size), self.items, math.nan, 1
+            )
         low, high = percentile_interval(gaps, level)
         above = (1 + np.count_nonzero(gaps >= 0)) / (gaps.size + 1)
         below = (1 + np.count_nonzero(gaps <= 0)) / (gaps.size + 1)
@@ -140,7 +142,7 @@ class _Draws:
         # Draws of fewer questions vary more than the questions at hand do.
         spread = float(gaps.std(ddof=1)) * math.sqrt(self.items / self.n)
         student = _student_p(estimate.value, spread, freedom, p)
-        return Comparison(estimate, p, student, int(gaps.size), self.items, spread, freedom)
+        return AreaDifference(estimate, p, student, int(gaps.size), self.items, spread, freedom)
 
     def _gaps(self, ones: Sequence[Floats], others: Sequence[Floats]) -> Floats:
         """Return the difference of each draw that leaves a part with both AUROCs."""
@@ -283,7 +285,7 @@ class _Pair:
         """Questions where the answers of the two methods have different grades."""
         return int(np.count_nonzero(self.first.correct != self.second.correct))
 
-    def test(self, kind: str) -> Comparison:
+    def test(self, kind: str) -> AreaDifference:
         """Compare on the first method's answers by domain or in one pool, or on the second's."""
         pooled = [Leaf("all", None, np.arange(self.n), 1.0)]
         outcome = self.second.correct if kind == "own" else self.first.correct
@@ -389,7 +391,7 @@ def leading_method(
     }
 
 
-def _signed_distance(test: Comparison) -> float:
+def _signed_distance(test: AreaDifference) -> float:
     """Return how many standard errors the difference lies above 0."""
     if test.error == 0:
         return math.copysign(math.inf, test.difference.value) if test.difference.value else 0.0

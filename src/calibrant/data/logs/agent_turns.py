@@ -122,7 +122,7 @@ class Runs:
         return below[-1] if below and one_run and agentic else None
 
 
-class Step(Struct, frozen=True):
+class AgentTurn(Struct, frozen=True):
     """A turn of a run: the tools it calls, what it states, and the log-probs of its tokens."""
 
     tools: Sequence[str]
@@ -131,7 +131,7 @@ class Step(Struct, frozen=True):
 
 
 def add_run(
-    log: ForeignLog, run: str, model: str, correct: float | None, steps: Sequence[Step]
+    log: ForeignLog, run: str, model: str, correct: float | None, steps: Sequence[AgentTurn]
 ) -> None:
     """Add the turns of a run, each with the outcome of the whole run."""
     for number, step in enumerate(steps):

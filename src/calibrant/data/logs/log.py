@@ -173,7 +173,7 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LogProblem:
     """Something of the log that could not be read: where, and why."""
 
     place: str
@@ -221,7 +221,7 @@ class ForeignLog:
     kind: str
     path: Path
     options: ReadOptions = field(default_factory=ReadOptions)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[LogProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     expected: int | None = None
     expected_unit: str = "questions"
@@ -264,7 +264,7 @@ class ForeignLog:
 
     def problem(self, place: str, reason: str) -> None:
         """Note a part that could not be read."""
-        self.problems.append(Problem(place, reason))
+        self.problems.append(LogProblem(place, reason))
 
     def note(self, text: str) -> None:
         """Add a remark, once."""

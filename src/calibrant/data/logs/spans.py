@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from calibrant.data.logs import exchange
-from calibrant.data.logs.agent_turns import Runs, Step, Turn, add_run
+from calibrant.data.logs.agent_turns import AgentTurn, Runs, Turn, add_run
 from calibrant.data.logs.json_text import ReadOptions, joined_objects, numbered
 from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
 
@@ -45,7 +45,8 @@ def read_otel(log: ForeignLog) -> None:
     for answer, steps in runs.steps.items() if runs.has_tools else ():
         grade = exchange.grade_among(_plain(reply[answer]), options.grade).correct
         turns = [
-            Step(runs.by_id[p].tools, _plain(reply[p]).get("confidence")) for p in (*steps, answer)
+            AgentTurn(runs.by_id[p].tools, _plain(reply[p]).get("confidence"))
+            for p in (*steps, answer)
         ]
         add_run(log, runs.runs[answer], _model(by_id[answer]), grade, turns)
 
@@ -263,12 +264,14 @@ def generation_tokens(generation: exchange.Raw) -> list[Any] | None:
     return own or exchange.response_logprobs(_about(generation))
 
 
-def _step(generation: exchange.Raw) -> Step:
+def _step(generation: exchange.Raw) -> AgentTurn:
     message = _unwrapped(generation.get("message") or {})
     more = exchange.mapping_in(message.get("additional_kwargs"))
     calls = message.get("tool_calls") or more.get("tool_calls") or ()
     names = [exchange.mapping_in(call.get("function")) or call for call in calls]
-    return Step([str(call.get("name")) for call in names], tokens=generation_tokens(generation))
+    return AgentTurn(
+        [str(call.get("name")) for call in names], tokens=generation_tokens(generation)
+    )
 
 
 def generation_of(outputs: Any) -> exchange.Raw:

@@ -13,7 +13,7 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.data.formats import entries_below
 from calibrant.data.logs import exchange
-from calibrant.data.logs.agent_turns import Runs, Step, Turn, add_run
+from calibrant.data.logs.agent_turns import AgentTurn, Runs, Turn, add_run
 from calibrant.data.logs.json_text import KINDS, as_text, json_or_none, json_rows, numbered
 from calibrant.data.logs.log import ForeignLog
 from calibrant.data.logs.recognise import ROWS, fits
@@ -99,7 +99,7 @@ def _add_runs(
     for answer, steps in runs.steps.items():
         values = {name: x for name, _, x in annotations.get(answer, [])}
         turns = [
-            Step(
+            AgentTurn(
                 runs.by_id[place].tools,
                 {name: x for name, _, x in annotations.get(place, [])}.get(exchange.CONFIDENCE),
                 _tokens(rows[place]["attributes.output.value"]),

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import zstandard
-
 from calibrant.core.errors import InputError
+from calibrant.data.formats import zstandard
 from calibrant.data.limits import limit, limit_hint
 
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
@@ -64,7 +63,6 @@ class ZipEntries:
         except ValueError:
             self._file.close()
             raise InputError("the file is empty") from None
-        self._zstd = zstandard.ZstdDecompressor()
         self._sizes: dict[str, int] = {}
         self._total = 0
         try:
@@ -114,12 +112,7 @@ class ZipEntries:
         content, ended = bytearray(), False
         try:
             if entry.method == _ZSTD:
-                unzstd = self._zstd.decompressobj()
-                for start in range(0, len(data), _PIECE):
-                    content += unzstd.decompress(data[start : start + _PIECE])
-                    if len(content) > most:
-                        raise _too_large()
-                ended = unzstd.eof
+                content, ended = _unzstd(data, most)
             elif entry.method == _DEFLATED:
                 inflate = zlib.decompressobj(-zlib.MAX_WBITS)
                 content += inflate.decompress(data, most + 1)
@@ -129,7 +122,7 @@ class ZipEntries:
                     f"entry {entry.name!r} uses zip compression {entry.method}",
                     hint="pack the log again, with deflate or zstd",
                 )
-        except (zlib.error, zstandard.ZstdError) as error:
+        except zlib.error as error:
             raise ValueError(f"the compressed data is damaged: {error}") from None
         if len(content) > most:
             raise _too_large()
@@ -184,6 +177,20 @@ class ZipEntries:
         if flags & _SIZES_FOLLOW and not packed:
             return ZipEntry(name, start, method, None, None, None)
         return ZipEntry(name, start, method, packed, size, crc)
+
+
+def _unzstd(data: bytes, most: int) -> tuple[bytearray, bool]:
+    """Return content packed with zstd, and whether its end was reached."""
+    library, content = zstandard(), bytearray()
+    stream = library.ZstdDecompressor().decompressobj()
+    try:
+        for start in range(0, len(data), _PIECE):
+            content += stream.decompress(data[start : start + _PIECE])
+            if len(content) > most:
+                raise _too_large()
+    except library.ZstdError as error:
+        raise ValueError(f"the compressed data is damaged: {error}") from None
+    return content, stream.eof
 
 
 def _too_large() -> ValueError:

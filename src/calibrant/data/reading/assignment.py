@@ -38,7 +38,7 @@ _CROWD, _NAMED, _CORE, _SURELY = 4, 2.5, 2.9, 5
 _LEAST_SAID, _LEAST_OUTCOME, _LEAST_SUM = 1.9, 1.3, 4.6
 
 
-class Decision(Struct):
+class ReadingDecision(Struct):
     """What to do with a table: take the first choice, ask about them, or refuse it."""
 
     kind: str
@@ -56,7 +56,7 @@ class Named(Struct, frozen=True):
     taken: frozenset[str] = frozenset()
 
 
-def decide(frame: pl.DataFrame, named: Named | None = None) -> Decision:
+def decide(frame: pl.DataFrame, named: Named | None = None) -> ReadingDecision:
     """Decide how a table is read by some of its rows.
 
     Examples
@@ -70,7 +70,7 @@ def decide(frame: pl.DataFrame, named: Named | None = None) -> Decision:
     columns = [Column(series) for series in frame if series.name not in named.taken]
     columns = [column for column in columns if column.series.null_count() < column.height]
     if why := _results(columns, frame.height):
-        return Decision(REFUSE, why=why)
+        return ReadingDecision(REFUSE, why=why)
     return _Assignment(columns, named).decision()
 
 
@@ -125,23 +125,23 @@ class _Assignment:
 
     # -- readings ---------------------------------------------------------------------------
 
-    def decision(self) -> Decision:
+    def decision(self) -> ReadingDecision:
         """Return the best reading, and the others where it leaves a doubt."""
         choices = [*self._of_models(), *self._of_classes(), *self._of_columns()]
         if not choices:
-            return Decision(REFUSE, why=self._lacking())
+            return ReadingDecision(REFUSE, why=self._lacking())
         choices.sort(key=lambda choice: -choice.score)
         best = choices[0]
         if best.models:
-            return Decision(ASK if best.doubts else TAKE, (best,), best.doubts)
+            return ReadingDecision(ASK if best.doubts else TAKE, (best,), best.doubts)
         confidence, outcome = best.said[0], best.outcome
         total = confidence.score + outcome.score
         if (confidence.score < 2.0 or outcome.score < 1.9) and (
             confidence.score < _LEAST_SAID or outcome.score < _LEAST_OUTCOME or total < _LEAST_SUM
         ):
-            return Decision(REFUSE, why=self._lacking())
+            return ReadingDecision(REFUSE, why=self._lacking())
         if crowd := self._crowd(best, choices):
-            return Decision(REFUSE, why="confidence:" + outcome.column, crowd=crowd)
+            return ReadingDecision(REFUSE, why="confidence:" + outcome.column, crowd=crowd)
         self._add_methods(best, choices)
         near = [*self._rivals(best, choices), *self._of_one_model(best)]
         weak = self._is_weak(best, near)
@@ -154,10 +154,10 @@ class _Assignment:
         doubts = [*best.doubts, *(["which"] if near else []), *(["unsure"] if weak else [])]
         doubts = [*dict.fromkeys(doubts)]
         if not doubts:
-            return Decision(TAKE, (self._with_left_out(best),))
+            return ReadingDecision(TAKE, (self._with_left_out(best),))
         peers = [*variants(best, doubts, self.columns), *near]
         peers += [mode for rival in near[:3] if _is_turned(rival) for mode in self._ways(rival)]
-        return Decision(ASK, _graded_first(_by_evidence([best, *peers]))[:3], tuple(doubts))
+        return ReadingDecision(ASK, _graded_first(_by_evidence([best, *peers]))[:3], tuple(doubts))
 
     def _ways(self, choice: Choice) -> list[Choice]:
         return variants(choice, ("direction", "unsure"), self.columns)

@@ -13,7 +13,7 @@ from calibrant.core.errors import (
     UnavailableError,
 )
 from calibrant.core.hints import Call, Hint
-from calibrant.data.reading.assignment import Decision
+from calibrant.data.reading.assignment import ReadingDecision
 from calibrant.data.reading.candidates import Choice, Match
 from calibrant.data.reading.cells import meaning_of
 from calibrant.data.reading.columns import Column
@@ -83,7 +83,7 @@ def _is_usual(words: Sequence[str], meaning: float) -> bool:
 
 
 def reading_question(
-    decision: Decision, fixed: Mapping[str, str | None], height: int
+    decision: ReadingDecision, fixed: Mapping[str, str | None], height: int
 ) -> QuestionError:
     """Return the question: what is doubtful, and at most three readings with their numbers."""
     why = " ".join(_DOUBTS[doubt] for doubt in decision.doubts if doubt in _DOUBTS)

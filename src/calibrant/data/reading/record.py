@@ -69,7 +69,7 @@ class Reading(Struct, frozen=True):
 
     @property
     def sentence(self) -> str | None:
-        """What was guessed, in one line; None where nothing was.
+        """What was guessed or belongs together, in one line; None where nothing is to be said.
 
         Examples
         --------
@@ -81,6 +81,7 @@ class Reading(Struct, frozen=True):
         """
         parts = [part for role in self.columns if (part := self._part(role)) is not None]
         parts += [f"{' and '.join(self.models)} as models side by side"] if self.models else []
+        parts += [f"{self.cluster} as the unit whose rows belong together"] if self.cluster else []
         return f"Read {', '.join(parts)}." if parts else None
 
     def _part(self, role: str) -> str | None:

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
-from calibrant.data.reading.assignment import ASK, REFUSE, Decision, Named, decide
+from calibrant.data.reading.assignment import ASK, REFUSE, Named, ReadingDecision, decide
 from calibrant.data.reading.beside import model_of
 from calibrant.data.reading.candidates import Choice
 from calibrant.data.reading.columns import Column
@@ -222,7 +222,7 @@ def _take_schema(
         columns["correct"] = ["correct"]
 
 
-def _open(decision: Decision, asked: Mapping[str, str | None]) -> tuple[str, ...]:
+def _open(decision: ReadingDecision, asked: Mapping[str, str | None]) -> tuple[str, ...]:
     """Return the doubts that no option has answered."""
     answers = set[str]()
     if asked.get("scale") is not None:

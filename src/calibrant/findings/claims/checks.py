@@ -27,7 +27,7 @@ Block: TypeAlias = tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]
 _SEMANTIC = {"sem1_ece": "sem1", "sem2_ece": "sem2"}
 
 
-class Check(Struct, frozen=True):
+class Assertion(Struct, frozen=True):
     """Fail where `part` of `metric` stands in relation `relation` to `limit`.
 
     A check of claims has the id as its metric, ``claim`` as its part and the outcome as relation.
@@ -45,13 +45,13 @@ class Check(Struct, frozen=True):
         return self.part == "claim"
 
 
-def parse_check(text: str) -> Check:
+def parse_check(text: str) -> Assertion:
     """Read a condition.
 
     Examples
     --------
     >>> parse_check("ece.high > 0.05")
-    Check(text='ece.high > 0.05', metric='ece', part='high', relation='>', limit=0.05)
+    Assertion(text='ece.high > 0.05', metric='ece', part='high', relation='>', limit=0.05)
     >>> parse_check("claim:audit.over_confident=shown").relation
     'shown'
     """
@@ -68,17 +68,17 @@ def parse_check(text: str) -> Check:
             f"got {text!r}",
             hint="for example 'ece>0.05', 'auroc.low<0.7' or 'claim:audit.over_confident=shown'",
         )
-    return Check(text, match["metric"], match["part"] or "value", match["op"], limit)
+    return Assertion(text, match["metric"], match["part"] or "value", match["op"], limit)
 
 
-def _claim_check(text: str) -> Check:
+def _claim_check(text: str) -> Assertion:
     match = _CLAIM.fullmatch(text)
     if match is None or match["outcome"] not in OUTCOMES:
         raise InputError(
             f"a condition on a claim reads claim:ID=OUTCOME, got {text!r}",
             hint=f"the outcomes are {', '.join(OUTCOMES)}",
         )
-    return Check(text, match["id"], "claim", match["outcome"], 0.0)
+    return Assertion(text, match["id"], "claim", match["outcome"], 0.0)
 
 
 def checked_blocks(document: Mapping[str, Any]) -> Iterator[Block]:
@@ -111,7 +111,7 @@ def _place(keys: Mapping[str, Any]) -> str:
 
 
 def failed_checks(
-    document: Mapping[str, Any], checks: Sequence[Check], *, allow_undecided: bool = False
+    document: Mapping[str, Any], checks: Sequence[Assertion], *, allow_undecided: bool = False
 ) -> list[str]:
     """Return a line per block and condition that fails; what is undefined cannot pass.
 
@@ -130,7 +130,7 @@ def failed_checks(
     return failures
 
 
-def _rule(check: Check) -> ClaimRule:
+def _rule(check: Assertion) -> ClaimRule:
     from calibrant.findings.claims import catalogue, declared
 
     catalogue.load()
@@ -140,7 +140,7 @@ def _rule(check: Check) -> ClaimRule:
 
 
 def _failed_claims(
-    blocks: Sequence[Block], check: Check, rule: ClaimRule, allow_undecided: bool
+    blocks: Sequence[Block], check: Assertion, rule: ClaimRule, allow_undecided: bool
 ) -> Iterator[str]:
     ids = {rule.id, rule.opposite}
     alike = {
@@ -171,7 +171,7 @@ def _kind(place: str, metrics: Mapping[str, Any]) -> str:
     return "all" if place == "all" else "meanings" if "sem1_ece" in metrics else "results"
 
 
-def _failed_metric(blocks: Sequence[Block], check: Check) -> Iterator[str]:
+def _failed_metric(blocks: Sequence[Block], check: Assertion) -> Iterator[str]:
     for place, metrics, _ in blocks:
         if check.metric not in metrics:
             continue

@@ -73,7 +73,8 @@ def searched_sentence(entry: DependenceEntry) -> str:
     """
     parts = [
         "order" if (kind, number) == ("order", 1) else f"{number:,} {_KINDS[kind][number != 1]}"
-        for kind, number in entry.searched.items()
+        for kind in _KINDS
+        if (number := entry.searched.get(kind))
     ]
     among = "" if entry.looked_at is None else f", by {entry.looked_at:,} in stretches"
     return f"Rows look independent{among}: {', '.join(parts)}." if parts else ""

@@ -30,14 +30,14 @@ _TARGETS = ("budget", "accuracy", "guarantee")
 _FINDS_WEIGHTS = frozenset({"audit", "plan"})
 
 
-class Step(NamedTuple):
+class Advice(NamedTuple):
     """What to do next: why, and what to type."""
 
     why: str
     command: str
 
 
-def next_step(document: Document, beside: Sequence[Document] = ()) -> Step | None:
+def next_step(document: Document, beside: Sequence[Document] = ()) -> Advice | None:
     """Return the next step: the document's own where it names one.
 
     Parameters
@@ -160,8 +160,7 @@ def _following(document: Document, verb: str, *more: str, **settings: Any) -> Ca
     columns = {role: str(name) for role, name in (setting.get("columns") or {}).items() if name}
     # What had to be dropped here would stop the next verb too.
     dropped = {"on_invalid": "drop"} if setting.get("on_invalid") == "drop" else {}
-    mended = {"mend": setting["mend"]} if setting.get("mend") else {}
-    read, options = {**columns, **dropped, **mended, **_ways(setting)}, declared_options(verb)
+    read, options = {**columns, **dropped, **_ways(setting)}, declared_options(verb)
     read = {name: value for name, value in read.items() if name in options}
     return Call(verb, *_places(document), *more, **{**read, **settings})
 
@@ -190,7 +189,7 @@ def _again(settings: Document, verb: str, *names: str) -> dict[str, Any]:
     }
 
 
-def _own_step(document: Document) -> Step | None:
+def _own_step(document: Document) -> Advice | None:
     step, kind = document.get("next"), kind_of(document)
     if kind == "label" and _may_stop(document):
         words = "Take the labels out, with their weights"
@@ -199,9 +198,9 @@ def _own_step(document: Document) -> Step | None:
         batch = str(document["batch"]["path"])
         return _to("Take it back when it is filled in", document, "label add", batch)
     if isinstance(step, Mapping):
-        return Step(str(step["why"]), str(step["command"]))
+        return Advice(str(step["why"]), str(step["command"]))
     if step:
-        return Step("Look closer", str(step[0]))
+        return Advice("Look closer", str(step[0]))
     if kind in _DECIDED and document.get("results"):
         return _DECIDED[kind](document, document["results"])
     return _STEPS[kind](document) if kind in _STEPS else None
@@ -212,20 +211,20 @@ def _verb(command: str) -> str:
     return matched[1] if (matched := re.match(r"calibrant[ .](\w+)", command)) else ""
 
 
-def _to(words: str, document: Document, verb: str, *more: str, **settings: Any) -> Step:
-    return Step(words, _following(document, verb, *more, **settings).text())
+def _to(words: str, document: Document, verb: str, *more: str, **settings: Any) -> Advice:
+    return Advice(words, _following(document, verb, *more, **settings).text())
 
 
-def _choose(document: Document, **chosen: str) -> Step:
+def _choose(document: Document, **chosen: str) -> Advice:
     return _to(_ALONE, document, "decide", max_error="0.10", **chosen)
 
 
-def _trust(document: Document) -> Step:
+def _trust(document: Document) -> Advice:
     # A study or a log is read as it is.
-    return Step(_TRUST, Call("audit", *_places(document)).text())
+    return Advice(_TRUST, Call("audit", *_places(document)).text())
 
 
-def _planned(document: Document) -> Step | None:
+def _planned(document: Document) -> Advice | None:
     if not document.get("source"):
         # A plan by formula is about no answers that could be labelled.
         return None
@@ -234,7 +233,7 @@ def _planned(document: Document) -> Step | None:
     return _to("Choose which answers to label first", document, "label next", out="batch.csv")
 
 
-def _labelled(document: Document) -> Step:
+def _labelled(document: Document) -> Advice:
     # A batch that was given out may still be open: the next one has a name of its own.
     given_out = len(document.get("waves") or ())
     batch = f"batch{given_out + 1}.csv" if given_out else "batch.csv"
@@ -246,24 +245,24 @@ def _may_stop(document: Document) -> bool:
     return bool(entries) and all((entry.get("stop") or {}).get("stop") for entry in entries)
 
 
-_STEPS: dict[str, Callable[[Document], Step | None]] = {
+_STEPS: dict[str, Callable[[Document], Advice | None]] = {
     "audit": _choose,
     "groups": _choose,
     "leaderboard": lambda seen: _to("Does the order hold at equal accuracy?", seen, "compare"),
     "multi_answer": lambda seen: _to("See which confidence is calibrated", seen, "audit"),
     "plan": _planned,
     "label": _labelled,
-    "monitor": lambda document: Step(
+    "monitor": lambda document: Advice(
         *(traffic_step(document) or (_LATEST, _following(document, "audit").text()))
     ),
-    "methods": lambda _: Step("Ask a model and compute them", Call("run", "STUDY").text()),
+    "methods": lambda _: Advice("Ask a model and compute them", Call("run", "STUDY").text()),
     **dict.fromkeys(("semantics", "grade", "study", "run", "import_logs"), _trust),
 }
 
 
-def _decided(document: Document, entries: Sequence[Document]) -> Step:
+def _decided(document: Document, entries: Sequence[Document]) -> Advice:
     settings = document.get("settings") or {}
-    choice = _again(settings, "decide", "features", "score", "stop", "drop")
+    choice = _again(settings, "decide", "features", "score", "stop", "drop", "sets")
     limit = settings.get("max_error")
     best = max(entries, key=lambda entry: (bool(entry["certified"]), _answered(entry)))
     missed = limit is not None and not best["certified"]
@@ -288,7 +287,7 @@ def _decided(document: Document, entries: Sequence[Document]) -> Step:
     return _to(words, document, "decide", **choice, **goal, save="policy.json")
 
 
-def _uncertified(document: Document, entry: Document, chosen: Document) -> Step:
+def _uncertified(document: Document, entry: Document, chosen: Document) -> Advice:
     """Return a limit that can be reached; where it is far off, what labels would do."""
     settings = document.get("settings") or {}
     limit = _reachable(entry, request := settings["max_error"])
@@ -303,7 +302,7 @@ def _uncertified(document: Document, entry: Document, chosen: Document) -> Step:
     return _to("See what a higher limit allows", document, "decide", **{**chosen, **goal})
 
 
-def _saved(document: Document, entry: Document, chosen: Document) -> Step:
+def _saved(document: Document, entry: Document, chosen: Document) -> Advice:
     """Return how a saved promise is watched; a policy by costs alone has none yet."""
     settings = document.get("settings") or {}
     if settings.get("max_error") is not None:
@@ -338,12 +337,12 @@ def _in_steps(error: float) -> float:
     return min(math.ceil(error / _LIMIT_STEP - 1e-9) * _LIMIT_STEP, 0.95)
 
 
-def _cascaded(document: Document, entries: Sequence[Document]) -> Step:
+def _cascaded(document: Document, entries: Sequence[Document]) -> Advice:
     settings, policy = document.get("settings") or {}, entries[0].get("policy") or {}
     models = list(settings.get("models") or ())
     if policy.get("path"):
         call = Call("serve", policy["path"], endpoint=[f"{model}=URL" for model in models])
-        return Step("Put it in front of the models", call.text())
+        return Advice("Put it in front of the models", call.text())
     if policy.get("rule", "") is None:
         # Too few questions to choose a policy: one cannot be saved either.
         return _to(_TRUST, document, "audit")
@@ -359,7 +358,7 @@ def _cascaded(document: Document, entries: Sequence[Document]) -> Step:
     return _to(words, document, "cascade", **choice, **request, save="policy.json")
 
 
-def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
+def _compared(document: Document, entries: Sequence[Document]) -> Advice | None:
     """Return where the best of the most accurate may answer alone; costs are not known here."""
     graded = [entry for entry in entries if (entry.get("accuracy") or {}).get("value") is not None]
     methods = list(dict.fromkeys(entry["method"] for entry in graded))
@@ -378,7 +377,7 @@ def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
     return _choose(document, **one)
 
 
-def _mended(document: Document, entries: Sequence[Document]) -> Step:
+def _mended(document: Document, entries: Sequence[Document]) -> Advice:
     verdicts = {entry["verdict"] for entry in entries}
     if "mended" in verdicts and not entries[0].get("path"):
         options = _again(document["settings"], "mend", "features", "methods", *_ONLY)

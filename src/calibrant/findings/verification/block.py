@@ -110,14 +110,14 @@ def verification_of(block: RowBlock | CellBlock, *, rng: RngLike = 0) -> Verific
         weights, units = block.given_weights, block.given_units
         return verification_block(*block.given, weights=weights, units=units, rng=rng)
     sums, generator = block.verification_sums(), as_generator(rng)
-    observed = cells.Cells(*(sums[name][None] for name in ("rows", "hits", "confidence")))
+    observed = cells.ResampledCells(*(sums[name][None] for name in ("rows", "hits", "confidence")))
     draws = cells.resample_cells(observed, block.n, _RESAMPLES, generator)
     return _from_draws(observed, draws, block.n, True, (sums["means"], sums["counts"]), generator)
 
 
 def _from_draws(
-    observed: cells.Cells,
-    draws: cells.Cells,
+    observed: cells.ResampledCells,
+    draws: cells.ResampledCells,
     labels: int,
     plain: bool,
     rows: tuple[Floats, Floats],
@@ -168,7 +168,9 @@ def _label_count(w: Floats, u: Indices | None) -> int:
     return max(1, round(float(w.sum() ** 2 / (w**2).sum())))
 
 
-def _error_rate(observed: cells.Cells, draws: cells.Cells, labels: int, plain: bool) -> Estimate:
+def _error_rate(
+    observed: cells.ResampledCells, draws: cells.ResampledCells, labels: int, plain: bool
+) -> Estimate:
     value = 1.0 - float(observed.hits.sum() / observed.weight.sum())
     value = min(max(value, 0.0), 1.0)
     if plain or value in (0.0, 1.0):
@@ -228,14 +230,19 @@ def _ends(estimate: Estimate) -> Floats:
     return np.array([estimate.value, estimate.low, estimate.high])
 
 
-def _ece(summed: cells.Cells) -> Floats:
+def _ece(summed: cells.ResampledCells) -> Floats:
     binned = summed.merged(cells.ECE_BINS)
     gap = np.abs(binned.hits - binned.confidence).sum(axis=1)
     return np.asarray(gap / binned.weight.sum(axis=1), dtype=np.float64)
 
 
 def _spread(
-    p: Floats, w: Floats, observed: cells.Cells, draws: cells.Cells, labels: int, generator: Stream
+    p: Floats,
+    w: Floats,
+    observed: cells.ResampledCells,
+    draws: cells.ResampledCells,
+    labels: int,
+    generator: Stream,
 ) -> cells.Spread:
     """Return the spread of the ECE on this data, and what it were under perfect calibration."""
     value, spread = float(_ece(observed)[0]), _ece(draws)

@@ -27,7 +27,7 @@ CELLS = 60
 ECE_BINS = 15
 
 
-class Cells(Struct, frozen=True):
+class ResampledCells(Struct, frozen=True):
     """Weighted sums per cell, axis 0 over resamples: weight, right answers, confidence."""
 
     weight: Floats
@@ -41,7 +41,7 @@ class Cells(Struct, frozen=True):
         mean: Floats = np.divide(confidence, weight, out=np.zeros(CELLS), where=weight > 0)
         return mean
 
-    def merged(self, bins: int) -> Cells:
+    def merged(self, bins: int) -> ResampledCells:
         """Return the sums over `bins` bins of equal width."""
         width = CELLS // bins
 
@@ -49,7 +49,7 @@ class Cells(Struct, frozen=True):
             # Column by column: a sum over three or four neighbours at a time is ten times slower.
             return np.asarray(sum(values[:, place::width] for place in range(width)))
 
-        return Cells(summed(self.weight), summed(self.hits), summed(self.confidence))
+        return ResampledCells(summed(self.weight), summed(self.hits), summed(self.confidence))
 
 
 def cell_of(p: Floats) -> Indices:
@@ -59,22 +59,22 @@ def cell_of(p: Floats) -> Indices:
     return np.minimum(cell, CELLS - 1)
 
 
-def observed_cells(p: Floats, y: Floats, w: Floats) -> Cells:
+def observed_cells(p: Floats, y: Floats, w: Floats) -> ResampledCells:
     """Return the sums of the answers themselves."""
     cell = cell_of(p)
     sums = [np.bincount(cell, weights=v, minlength=CELLS)[None] for v in (w, w * y, w * p)]
-    return Cells(*(np.asarray(values, dtype=np.float64) for values in sums))
+    return ResampledCells(*(np.asarray(values, dtype=np.float64) for values in sums))
 
 
 def resample_cells(
-    observed: Cells, n: int, resamples: int, generator: np.random.Generator
-) -> Cells:
+    observed: ResampledCells, n: int, resamples: int, generator: np.random.Generator
+) -> ResampledCells:
     """Resample (cell, outcome) counts: exact for the counts, cell means held fixed."""
     weight, hits = observed.weight[0], observed.hits[0]
     share = np.concatenate([hits, weight - hits]) / n
     draws = _multinomial(n, share / share.sum(), resamples, generator)
     count = draws[:, :CELLS] + draws[:, CELLS:]
-    return Cells(count, draws[:, :CELLS], count * observed.mean)
+    return ResampledCells(count, draws[:, :CELLS], count * observed.mean)
 
 
 def _multinomial(n: int, share: Floats, draws: int, generator: np.random.Generator) -> Floats:
@@ -90,7 +90,7 @@ def _multinomial(n: int, share: Floats, draws: int, generator: np.random.Generat
 
 def resample_rows(
     p: Floats, y: Floats, w: Floats, u: Indices | None, resamples: int, generator: Stream
-) -> Cells:
+) -> ResampledCells:
     """Resample whole units, with their weights; cell means of confidence held fixed."""
     index = np.arange(p.size) if u is None else u
     size, cell = int(index.max()) + 1, cell_of(p)
@@ -100,7 +100,7 @@ def resample_rows(
         times = np.bincount(draws, minlength=size)[index] * w
         weight[draw] = np.bincount(cell, weights=times, minlength=CELLS)
         hits[draw] = np.bincount(cell, weights=times * y, minlength=CELLS)
-    return Cells(weight, hits, weight * observed_cells(p, y, w).mean)
+    return ResampledCells(weight, hits, weight * observed_cells(p, y, w).mean)
 
 
 _SLOPE_BINS = (20, 10)
@@ -127,7 +127,7 @@ class Steepness(NamedTuple):
     note: str | None
 
 
-def steepness(observed: Cells, draws: Cells, labels: int) -> Steepness:
+def steepness(observed: ResampledCells, draws: ResampledCells, labels: int) -> Steepness:
     """Return the steepness of the gap, from what was observed and resamples of it."""
     entries: list[SlopeEntry] = []
     for bins in _SLOPE_BINS:
@@ -159,7 +159,9 @@ def _slope_note(chosen: SlopeEntry) -> str | None:
     return "the estimate reached its cap of 5" if chosen.capped else None
 
 
-def _slope_ends(seen: Cells, drawn: Cells, usable: Mask, bins: int) -> tuple[float, float]:
+def _slope_ends(
+    seen: ResampledCells, drawn: ResampledCells, usable: Mask, bins: int
+) -> tuple[float, float]:
     """Return both ends of the steepness: the percentile of the slopes' own lower and upper ends.
 
     The percentile grows with every slope, so the ends of the slopes carry over to it. Noise only

@@ -34,7 +34,7 @@ class Wave:
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class LabelDraws:
     """How items came to be labelled.
 
     Parameters
@@ -105,7 +105,7 @@ class LabelPool:
     correct: Floats
     side: Floats | None = None
     bins: int = 15
-    draws: Draws | None = None
+    draws: LabelDraws | None = None
     stratum: Indices | None = None
 
     @property
@@ -152,7 +152,7 @@ class LabelPool:
         return weight
 
 
-def design_weights(draws: Draws) -> Floats:
+def design_weights(draws: LabelDraws) -> Floats:
     """Return the weight of every item, were it labelled; 0 for items never drawn.
 
     A wave estimates the pool by itself: items drawn before it count once, its own items count
@@ -162,7 +162,7 @@ def design_weights(draws: Draws) -> Floats:
 
     Examples
     --------
-    >>> draws = Draws(np.array([1, 2, 0, 0]), np.array([0.25, 1 / 3, 0, 0]),
+    >>> draws = LabelDraws(np.array([1, 2, 0, 0]), np.array([0.25, 1 / 3, 0, 0]),
     ...               (Wave(1, 4), Wave(1, 3)), (1, 1))
     >>> design_weights(draws).tolist()
     [2.0, 2.0, 0.0, 0.0]
@@ -185,7 +185,7 @@ def design_weights(draws: Draws) -> Floats:
     return weight
 
 
-def spread_shares(draws: Draws) -> Floats:
+def spread_shares(draws: LabelDraws) -> Floats:
     """Return, for every item, the share of a label's variance that the spread of its draw is about.
 
     A spread draw takes one item from each stretch of its line, so that only differences inside a
@@ -195,7 +195,7 @@ def spread_shares(draws: Draws) -> Floats:
 
     Examples
     --------
-    >>> draws = Draws(np.array([1, 1, 0, 0]), np.full(4, 0.5), (Wave(2, 4),), (1,), None,
+    >>> draws = LabelDraws(np.array([1, 1, 0, 0]), np.full(4, 0.5), (Wave(2, 4),), (1,), None,
     ...               np.array([0.2, 0.7, np.nan, np.nan]))
     >>> spread_shares(draws).tolist()
     [0.25, 0.25, 0.0, 0.0]

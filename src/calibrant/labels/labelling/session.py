@@ -31,7 +31,13 @@ from calibrant.data.label_store import LabelStore
 from calibrant.findings.documents.entries import Part
 from calibrant.labels.labelling.agreement import cohen_kappa, label_noise
 from calibrant.labels.labelling.designs import DEFAULT_DESIGN, draw_wave
-from calibrant.labels.labelling.pools import Draws, LabelPool, Wave, design_weights, spread_shares
+from calibrant.labels.labelling.pools import (
+    LabelDraws,
+    LabelPool,
+    Wave,
+    design_weights,
+    spread_shares,
+)
 
 # Labels of a first wave whose regression steers the next ones.
 _FIRST_WAVE = 80
@@ -147,7 +153,7 @@ class LabelSession:
         """Return what is known about every drawn item of this pool."""
         return [state for state in self.store.states() if state.item.key in self._place]
 
-    def labels(self, states: list[ItemState] | None = None) -> tuple[Floats, Draws]:
+    def labels(self, states: list[ItemState] | None = None) -> tuple[Floats, LabelDraws]:
         """Return the outcome of every item (NaN where open) and how the items were drawn."""
         item_states = self.states() if states is None else states
         count = len(self.keys)
@@ -170,7 +176,7 @@ class LabelSession:
             if state.outcome is not None:
                 correct[item], order[item] = state.outcome, state.at
                 labelled[number - 1] += 1
-        return correct, Draws(wave, pi, tuple(waves), tuple(labelled), order, extra)
+        return correct, LabelDraws(wave, pi, tuple(waves), tuple(labelled), order, extra)
 
     def blocks(self, states: list[ItemState] | None = None) -> list[LabelledBlock]:
         """Return the rows of every model and method with their labels."""
@@ -182,7 +188,9 @@ class LabelSession:
             item = self.item_of[rows]
             order = None if draws.order is None else draws.order[item]
             extra = None if draws.along is None else draws.along[item]
-            own = Draws(draws.wave[item], draws.pi[item], draws.waves, draws.labelled, order, extra)
+            own = LabelDraws(
+                draws.wave[item], draws.pi[item], draws.waves, draws.labelled, order, extra
+            )
             side = None if self.side is None else self.side[rows]
             pool = LabelPool(self.confidence[rows], correct[item], side, self.bins, own)
             keys = {name: str(part[name][0]) for name in ("model", "method")}
@@ -221,7 +229,7 @@ class LabelSession:
             np.maximum.at(sample, self.question_of, draws.wave)
             # A question that any wave has drawn is not drawn again; its labels are not needed here.
             correct = np.full(first.size, np.nan)
-            draws = Draws(sample, np.ones(first.size), draws.waves, draws.labelled)
+            draws = LabelDraws(sample, np.ones(first.size), draws.waves, draws.labelled)
         count = np.bincount(unit_of)
 
         def mean(values: Floats) -> Floats:

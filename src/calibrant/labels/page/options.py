@@ -21,7 +21,7 @@ from calibrant.labels.labelling.agreement import LabelNoise
 from calibrant.labels.labelling.designs import DEFAULT_DESIGN
 from calibrant.labels.labelling.estimates import pool_estimate
 from calibrant.labels.labelling.judged import judged_pool
-from calibrant.labels.labelling.pools import Draws, LabelPool, share_left
+from calibrant.labels.labelling.pools import LabelDraws, LabelPool, share_left
 from calibrant.labels.labelling.power import labels_for_claim
 from calibrant.labels.labelling.session import LabelledBlock, people_of
 from calibrant.labels.labelling.stopping import Goals, labels_for_precision, stop_decision
@@ -292,6 +292,8 @@ def _history(pool: LabelPool) -> Iterator[dict[str, object]]:
         outcomes[ranking[:step]] = pool.correct[ranking[:step]]
         sample = np.bincount(draws.wave[ranking[:step]], minlength=len(draws.waves) + 1)[1:]
         # Other blocks' labels do not show here; only the shares of the waves matter.
-        part = Draws(draws.wave, draws.pi, draws.waves, tuple(int(m) for m in sample), draws.order)
+        part = LabelDraws(
+            draws.wave, draws.pi, draws.waves, tuple(int(m) for m in sample), draws.order
+        )
         running = pool_estimate(LabelPool(pool.confidence, outcomes, pool.side, pool.bins, part))
         yield {"batch": number, "labels": int(step), "ece": running.ece}

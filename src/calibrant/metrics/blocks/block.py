@@ -14,7 +14,7 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import Stream
 from calibrant.metrics import inputs
 from calibrant.metrics.blocks.cell_error import CellError, CellRows
-from calibrant.metrics.blocks.families import CurvatureRange, Ends, Family, Metric, RowLoss
+from calibrant.metrics.blocks.families import CurvatureRange, Ends, Metric, MetricFamily, RowLoss
 from calibrant.metrics.corp import Corp, ReliabilityCurve, corp_from_sums, curve_of_sums
 from calibrant.metrics.intervals.corp import CorpIntervals, CorpTask, corp_intervals
 from calibrant.metrics.intervals.gap import GapIntervals, gap_intervals, half_highs
@@ -114,7 +114,7 @@ class MetricBlock:
         ends = max(float(low), metric.range[0]), min(float(high), metric.range[1])
         return Estimate(float(value), *ends, self.units.count, self.level, interval=how)
 
-    def interval_of(self, family: Family) -> Ends:
+    def interval_of(self, family: MetricFamily) -> Ends:
         """Return value and interval."""
         return family.interval(self)
 

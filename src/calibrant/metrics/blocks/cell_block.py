@@ -17,7 +17,7 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import Stream
 from calibrant.metrics.binned import BinStats
 from calibrant.metrics.blocks.block import MetricBlock
-from calibrant.metrics.blocks.families import CurvatureRange, Ends, Family, RowLoss
+from calibrant.metrics.blocks.families import CurvatureRange, Ends, MetricFamily, RowLoss
 from calibrant.metrics.blocks.grid_error import middle_of_bend
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.intervals.gap_model import GapModel
@@ -194,7 +194,7 @@ class CellBlock(MetricBlock):
                 slack[ours] = cell_sums.LOSS_UNIT / 2
         return loss, square, slack
 
-    def interval_of(self, family: Family) -> Ends:
+    def interval_of(self, family: MetricFamily) -> Ends:
         """Return value and interval, by the family's own way from cells where it has one."""
         return family.interval(self) if family.cells is None else family.cells(self)
 

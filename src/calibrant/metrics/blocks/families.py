@@ -35,7 +35,7 @@ CurvatureRange: TypeAlias = tuple[float, float]
 """Least and largest second derivative of a `RowLoss` in the confidence."""
 
 
-class Family(Struct, frozen=True):
+class MetricFamily(Struct, frozen=True):
     """How a kind of metric is computed.
 
     Parameters
@@ -106,7 +106,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     main: bool = False
     unit: Literal["", "points", "share"] = ""
     audit: Literal["always", "asked", "never"] = "always"
-    family: Family | None = None
+    family: MetricFamily | None = None
     binned: bool = False
 
     def __post_init__(self) -> None:
@@ -128,7 +128,7 @@ def mean_of(
     interval: Interval | None = None,
     cells: Callable[[CellBlock], Ends] | None = None,
     bound: Callable[[CellBlock], float] | None = None,
-) -> Family:
+) -> MetricFamily:
     """Return the family of a mean over rows.
 
     Parameters
@@ -150,7 +150,7 @@ def mean_of(
 
     interval = interval or (lambda block: skewed_mean(block, *block.losses(rows, bend)))
     bound = bound or (lambda block: cell_bounds.of_bend(block, bend))
-    return Family(interval, bound, cells, influence, rows)
+    return MetricFamily(interval, bound, cells, influence, rows)
 
 
 def skewed_mean(block: MetricBlock, rows: Floats, flipped: Callable[[], Floats]) -> Ends:
@@ -313,9 +313,9 @@ def uncertainty(block: MetricBlock) -> Ends:
 # Ranking.
 
 
-def ranking_of(name: str, interval: Interval, bound: Callable[[CellBlock], float]) -> Family:
+def ranking_of(name: str, interval: Interval, bound: Callable[[CellBlock], float]) -> MetricFamily:
     """Return the family of a measure of the order; `name` as in `MetricBlock.ranking_rows`."""
-    return Family(interval, bound, influence=lambda block: block.ranking_rows(name))
+    return MetricFamily(interval, bound, influence=lambda block: block.ranking_rows(name))
 
 
 def area_under_roc(block: MetricBlock) -> Ends:

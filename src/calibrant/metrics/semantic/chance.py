@@ -46,7 +46,7 @@ class FloorTest(Struct, frozen=True):
     p: float
 
 
-class NoiseFloor(Struct, frozen=True):
+class ChanceTests(Struct, frozen=True):
     """Both tests, or why there is none.
 
     `several_right` counts the questions that were left out because more than one class is right,
@@ -76,7 +76,7 @@ def noise_floor(
     selection_share: float = 0.5,
     simulations: int = 999,
     rng: RngLike = 0,
-) -> NoiseFloor:
+) -> ChanceTests:
     """Return what Sem1-ECE and Sem2-ECE would be by chance, and test them.
 
     The right answer joins the n draws as item n + 1 (as a class of its own where no draw is
@@ -121,7 +121,7 @@ def noise_floor(
             f"in {several:,} of {pool.ids.size:,} questions several meanings are graded right, and "
             "the test needs one"
         )
-        return NoiseFloor(None, None, int(selection.ids.size), several, reason)
+        return ChanceTests(None, None, int(selection.ids.size), several, reason)
     generator = as_generator(rng)
     swaps = _swaps(selection, selection_share, generator)
     step = max(1, _TOGETHER // selection.ids.size)
@@ -130,7 +130,7 @@ def noise_floor(
     first, second = (
         _test(scored, swaps.observed, choice, bins) for scored in (swaps.first, swaps.second)
     )
-    return NoiseFloor(first, second, int(selection.ids.size), several, None)
+    return ChanceTests(first, second, int(selection.ids.size), several, None)
 
 
 def _swaps(pool: DrawPool, share: float, rng: np.random.Generator) -> _Swaps:

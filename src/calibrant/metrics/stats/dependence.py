@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -12,17 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, Indices
-from calibrant.metrics.stats.cells import cell_places
 from calibrant.metrics.stats.clusters import FEWEST
-from calibrant.metrics.stats.perfect_law import combined_p_value
+from calibrant.metrics.stats.group_test import CellResiduals, group_test, order_p_value
 
 GroupingKind: TypeAlias = Literal["column", "part", "text", "day", "order"]
 
 # The chance that anything fires among independent rows; groupings have two thirds of it.
 LEVEL = 0.03
 _GROUPINGS_LEVEL, _ORDERS_LEVEL = LEVEL * 2 / 3, LEVEL / 3
-# Blocks in which an order is tested. They are nested: as strict as 2.5 tests, not 4.
-_BLOCKS, _NESTED_TESTS, _BLOCK_ROWS = (8, 16, 32, 64), 2.5, 4
 # Blocks of an order that are clusters once it fires: neighbours hang together over longer.
 _ORDER_CLUSTERS = 6
 # Fewer groups, or one with more of the rows, do not tell of others like them.
@@ -31,7 +26,8 @@ FEW_GROUPS, LARGE_SHARE = 8, 0.4
 _PAIRS_PER_ROW, _MOST_SHARE = 0.01, 0.95
 # Large groups that explain so much of the outcomes tell these in other words (a verdict, a grade).
 _OUTCOME_SHARE, _LARGE_GROUP = 0.4, 25
-_SKEWED = 1e-3
+# Of many rows a part is tested first: what is as likely by chance is not tested on all of them.
+_HINT = 0.2
 
 
 class Grouping(Struct, frozen=True):
@@ -133,161 +129,6 @@ class Dependence(Struct, frozen=True):
         return any(each.few for each in self.groups)
 
 
-class CellResiduals(Struct, frozen=True, dict=True):
-    """Outcomes without the share of right answers of their cell.
-
-    Confidence minus outcome would lean in every column that follows the confidence along a bent
-    curve; these lean only where a column says more than the confidence.
-
-    Parameters
-    ----------
-    residual
-        Outcome minus that share, shape (n,).
-    cell
-        Cell of each row, see `calibrant.metrics.stats.cells`.
-    rows, variance, third
-        Rows of each cell, variance and third moment of its residuals.
-    """
-
-    residual: Floats
-    cell: Indices
-    rows: Floats
-    variance: Floats
-    third: Floats
-
-    @classmethod
-    def of_rows(cls, confidence: Floats, outcome: Floats) -> CellResiduals:
-        """Return the residuals of rows."""
-        value, place, times = np.unique(confidence, return_inverse=True, return_counts=True)
-        cells, count = cell_places(value, times.astype(np.float64))
-        cell = cells[place]
-        rows = np.bincount(cell, minlength=count).astype(np.float64)
-        residual = outcome - (np.bincount(cell, outcome, count) / rows)[cell]
-        square = residual * residual
-        variance = np.bincount(cell, square, count) / np.maximum(rows - 1, 1)
-        return cls(residual, cell, rows, variance, np.bincount(cell, square * residual) / rows)
-
-    @cached_property
-    def square(self) -> Floats:
-        """Squared residuals."""
-        return self.residual * self.residual
-
-    @cached_property
-    def _moments(self) -> Floats:
-        """Of a row of each cell: v, v^2, v^3, m3, m3^2."""
-        v, third = self.variance, self.third
-        return np.stack([v, v**2, v**3, third, third**2], axis=1)
-
-    @cached_property
-    def _row_moments(self) -> Floats:
-        """The same of each row, shape (5, n)."""
-        return np.ascontiguousarray(self._moments[self.cell].T)
-
-    def without(self, codes: Indices) -> CellResiduals:
-        """Return the residuals without the mean of their group."""
-        means = np.bincount(codes, self.residual) / np.maximum(np.bincount(codes), 1)
-        return replace(self, residual=self.residual - means[codes])
-
-    def sums(self, codes: Indices, count: int) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return by group: residuals, squares, moments (5, count), and by what pairs are tied.
-
-        The mean of a cell was taken off: two of its rows are tied by -v/k.
-        """
-        cells = self.rows.size
-        key, tie = codes * cells + self.cell, self.variance / self.rows
-        if count * cells <= 4 * codes.size:
-            rows = np.bincount(key, minlength=count * cells).astype(np.float64)
-            rows = rows.reshape(count, cells)
-            moments, tied = (rows @ self._moments).T, (rows * (rows - 1)) @ tie
-        else:
-            moments = np.stack([np.bincount(codes, x, count) for x in self._row_moments])
-            tied = _tied_pairs(key, tie, count)
-        residual = np.bincount(codes, self.residual, count).astype(np.float64)
-        square = np.bincount(codes, self.square, count).astype(np.float64)
-        return residual, square, moments, tied
-
-
-def _tied_pairs(key: Indices, tie: Floats, count: int) -> Floats:
-    """Return by group the sum over its cells of m (m - 1) v / k; most hold no pair."""
-    key = np.sort(key)
-    start = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-    rows = np.diff(np.append(start, key.size))
-    group, cell = np.divmod(key[start[rows > 1]], tie.size)
-    rows = rows[rows > 1]
-    return np.bincount(group, rows * (rows - 1.0) * tie[cell], count).astype(np.float64)
-
-
-class GroupTest(Struct, frozen=True):
-    """P-value of 'rows of a group are independent', how errors grow, and what groups explain."""
-
-    p_value: float
-    inflation: float
-    explained: float
-
-
-def group_test(rows: CellResiduals, codes: Indices, *, even: bool = True) -> GroupTest:
-    """Test whether rows of one group lean together, by the sum of products of all their pairs.
-
-    Parameters
-    ----------
-    rows
-        What the confidence leaves over.
-    codes
-        Group of each row, from 0 on.
-    even
-        Whether a second sum is joined, in which every group counts the same and not every pair.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> codes = np.arange(1_000) % 20
-    >>> chance = np.clip(0.7 + rng.normal(0, 0.1, 20)[codes], 0, 1)
-    >>> right = (rng.random(1_000) < chance).astype(float)
-    >>> test = group_test(CellResiduals.of_rows(np.full(1_000, 0.7), right), codes)
-    >>> test.p_value < 1e-3, test.inflation > 1.2
-    (True, True)
-    """
-    size = np.bincount(codes)
-    total, square, (v, v2, v3, m3, m6), tied = rows.sums(codes, size.size)
-    whole = float(v.sum())
-    if whole <= 0:
-        return GroupTest(1.0, 1.0, 0.0)
-    pairs = total * total - square + tied
-    # Written out: powers of whole arrays take most of the time.
-    squares, seconds = v * v, 2 * np.maximum(v * v - v2, 0)
-    thirds = 8 * np.maximum(v * (squares - 3 * v2) + 2 * v3, 0) + 4 * (m3 * m3 - m6)
-    p_values = [pearson_tail(float(pairs.sum()), float(seconds.sum()), float(thirds.sum()))]
-    if even:
-        weight = 1 / np.maximum(v, 1e-12)
-        square = weight * weight
-        sums = float(weight @ pairs), float(square @ seconds), float((square * weight) @ thirds)
-        p_values.append(pearson_tail(*sums))
-    inflation = math.sqrt(max(1 + float(pairs.sum()) / whole, 1.0))
-    explained = float((pairs / np.maximum(size, 1)).sum()) / whole
-    return GroupTest(combined_p_value(p_values), inflation, explained)
-
-
-def pearson_tail(total: float, variance: float, third: float) -> float:
-    """Return the chance of a sum as large, from its variance and third moment (Pearson III).
-
-    Examples
-    --------
-    >>> round(pearson_tail(1.645, 1.0, 0.0), 3), round(pearson_tail(1.645, 1.0, 1.0), 3)
-    (0.05, 0.068)
-    """
-    # Loaded here: few small tables have columns to search, and scipy takes long to load.
-    from scipy import special
-
-    if variance <= 0:
-        return 1.0
-    z, skewness = total / math.sqrt(variance), third / variance**1.5
-    if abs(skewness) < _SKEWED:
-        return float(special.ndtr(-z))
-    degrees = 8 / skewness**2
-    place = degrees + math.sqrt(2 * degrees) * z
-    return float(special.chdtrc(degrees, place)) if place > 0 else 1.0
-
-
 def search_groups(
     confidence: Floats,
     outcome: Floats,
@@ -295,6 +136,7 @@ def search_groups(
     *,
     known: Sequence[Indices] = (),
     share: float = 1.0,
+    idle: Sequence[GroupingKind] = (),
 ) -> Dependence:
     """Search groupings and orders for rows that are right and wrong together.
 
@@ -311,6 +153,8 @@ def search_groups(
         Groups that are meant, not others like them: their means are taken off.
     share
         Part of the level that this search has.
+    idle
+        Kinds of further groupings of which a part of the rows gave no hint: they count as tested.
 
     Examples
     --------
@@ -324,13 +168,11 @@ def search_groups(
     ('customer', False)
     """
     able = [each for each in groupings if each.kind == "order" or _has_pairs(each.codes)]
-    tested = tuple(each.kind for each in able)
-    rows = CellResiduals.of_rows(confidence, outcome)
-    for codes in known:
-        rows = rows.without(codes)
+    tested = (*idle, *(each.kind for each in able))
+    rows = CellResiduals.of_rows(confidence, outcome, known)
     groups: list[DependentGroups] = []
     while able and len(groups) < 2:
-        firing = _firing(rows, able, share)
+        firing = _firing(rows, able, share, idle)
         if not firing:
             break
         widest = max(firing, key=lambda each: each.inflation)
@@ -347,30 +189,66 @@ def search_groups(
     return Dependence(tuple(groups), tested)
 
 
-def _has_pairs(codes: Indices) -> bool:
+def _has_pairs(codes: Indices, step: float = 1.0) -> bool:
     size = np.bincount(codes)
-    pairs = float(size @ (size - 1.0)) / 2
+    pairs = step * float(size @ (size - 1.0)) / 2
     several = int((size > 1).sum()) > 1
     return (
         several and pairs >= _PAIRS_PER_ROW * codes.size and size.max() < _MOST_SHARE * codes.size
     )
 
 
-def _firing(rows: CellResiduals, able: Sequence[Grouping], share: float) -> list[DependentGroups]:
+def screen_groupings(
+    rows: CellResiduals, groupings: Iterable[Grouping], step: float
+) -> tuple[set[str], list[GroupingKind]]:
+    """Return words of groupings at which a part of the rows hints, and the kinds of all others.
+
+    Parameters
+    ----------
+    rows
+        The part.
+    groupings
+        Of these rows.
+    step
+        Of so many rows each is one.
+    """
+    hints, idle = set(), []
+    for each in groupings:
+        if each.kind == "order":
+            p_value = order_p_value(rows, each.codes)
+        elif not _has_pairs(each.codes, step):
+            continue
+        else:
+            p_value = group_test(rows, each.codes).p_value
+        if p_value < _HINT:
+            hints.add(each.words)
+        elif each.column is not None:
+            # The order of the rows themselves is tested on all of them.
+            idle.append(each.kind)
+    return hints, idle
+
+
+def _firing(
+    rows: CellResiduals,
+    able: Sequence[Grouping],
+    share: float,
+    idle: Sequence[GroupingKind],
+) -> list[DependentGroups]:
     """Return those that fire at their part of the level."""
     orders = [each for each in able if each.kind == "order"]
-    peers = [each for each in able if each.kind != "order"]
+    groupings = [each for each in able if each.kind != "order"]
+    idle_orders = idle.count("order")
+    groupings_level = share * _GROUPINGS_LEVEL / max(len(groupings) + len(idle) - idle_orders, 1)
+    orders_level = share * _ORDERS_LEVEL / max(len(orders) + idle_orders, 1)
     firing = []
-    for each in peers:
+    for each in groupings:
         test = group_test(rows, each.codes)
         large = each.codes.size >= _LARGE_GROUP * (int(each.codes.max()) + 1)
-        if test.p_value * len(peers) <= share * _GROUPINGS_LEVEL and not (
-            large and test.explained > _OUTCOME_SHARE
-        ):
+        if test.p_value <= groupings_level and not (large and test.explained > _OUTCOME_SHARE):
             firing.append(_dependent(each, test.p_value, test.inflation))
     for each in orders:
         p_value = order_p_value(rows, each.codes)
-        if p_value * len(orders) <= share * _ORDERS_LEVEL:
+        if p_value <= orders_level:
             codes = each.codes * _ORDER_CLUSTERS // each.codes.size
             test = group_test(rows, codes, even=False)
             firing.append(_dependent(replace(each, codes=codes), p_value, test.inflation))
@@ -381,21 +259,3 @@ def _dependent(grouping: Grouping, p_value: float, inflation: float) -> Dependen
     size = np.bincount(grouping.codes)
     largest = float(size.max()) / grouping.codes.size
     return DependentGroups(grouping, p_value, inflation, int((size > 0).sum()), largest)
-
-
-def order_p_value(rows: CellResiduals, place: Indices) -> float:
-    """Return the p-value of 'neighbours in this order are independent', from blocks of four sizes.
-
-    Parameters
-    ----------
-    rows
-        What the confidence leaves over.
-    place
-        Place of each row in the order, from 0 on.
-    """
-    p_values = [
-        group_test(rows, place * blocks // place.size, even=False).p_value
-        for blocks in _BLOCKS
-        if place.size >= _BLOCK_ROWS * blocks
-    ]
-    return min(_NESTED_TESTS * min(p_values, default=1.0), 1.0)

@@ -40,16 +40,16 @@ def near_equal_texts(words: Indices, start: Indices) -> Indices:
     draws = _drawn_words(words, start)
     distinct = np.int64(words.max()) + 1
     left, right = [], []
-    for first, second in zip(draws[::2], draws[1::2], strict=True):
-        text, before = _same_key(first * distinct + second)
-        alike = (draws[:, text] == draws[:, before]).sum(axis=0) >= _AGREEING
+    for number in range(0, _DRAWS, 2):
+        text, before = _same_key(draws[:, number] * distinct + draws[:, number + 1])
+        alike = (draws[text] == draws[before]).sum(axis=1) >= _AGREEING
         left.append(text[alike])
         right.append(before[alike])
     return _joined(np.concatenate(left), np.concatenate(right), start.size)
 
 
-def _drawn_words(words: Indices, start: Indices) -> npt.NDArray[np.int64]:
-    """Return the words drawn from each text, a row per draw: rare ones are likelier.
+def _drawn_words(words: Indices, start: Indices) -> npt.NDArray[np.int32]:
+    """Return the words drawn from each text, a column per draw: rare ones are likelier.
 
     A draw orders all words by an exponential number over their weight; a text gives its first.
     """
@@ -58,11 +58,12 @@ def _drawn_words(words: Indices, start: Indices) -> npt.NDArray[np.int64]:
     # A word of one text alone tells it from all others and joins none.
     weight = np.where(times >= 2, rare, 1e-12)
     rng = np.random.default_rng(_SEED)
-    draws = np.empty((_DRAWS, start.size), np.int64)
+    # The draws of a text stand beside each other: texts are held against each other by them.
+    draws = np.empty((start.size, _DRAWS), np.int32)
     rank = np.empty(times.size, np.int32)
-    for row in draws:
+    for number in range(_DRAWS):
         rank[np.argsort(rng.exponential(size=times.size) / weight)] = np.arange(times.size)
-        row[:] = np.minimum.reduceat(rank[words], start)
+        draws[:, number] = np.minimum.reduceat(rank[words], start)
     return draws
 
 

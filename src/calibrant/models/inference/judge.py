@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 Group = tuple[list[int], list[list[int]]]
 
 
-class Asked(NamedTuple):
+class MeaningQuery(NamedTuple):
     """One question to the judge: does the answer mean the same as one of the references?"""
 
     question: str
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
         Examples
         --------
-        >>> Asked("Capital of Peru?", ("Lima",), "It is Lima.").prompt
+        >>> MeaningQuery("Capital of Peru?", ("Lima",), "It is Lima.").prompt
         'Question: Capital of Peru?\nRight: Lima\nGiven: It is Lima.\nSame meaning?'
         """
         right = [text for text in map(str.strip, self.references) if text][:_MOST_REFERENCES]
@@ -97,7 +97,7 @@ class EmbeddedJudge:
 
     def scores(self, asked: Sequence[tuple[str, tuple[str, ...], str]]) -> Floats:
         """Return log-odds that answers mean their references: of (question, references, answer)."""
-        prompts = [Asked(*each).prompt for each in asked]
+        prompts = [MeaningQuery(*each).prompt for each in asked]
         known_values = self._remembered(dict.fromkeys(prompts))
         missing = [text for text in dict.fromkeys(prompts) if text not in known_values]
         if missing:

@@ -143,7 +143,7 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class AskPlanner:
     """Turns questions into asks for one model.
 
     The request depends on the study file and the question alone, never on when or in which order
@@ -159,7 +159,7 @@ class Asker:
     @classmethod
     def of(
         cls, config: StudyConfig, model: ModelConfig, wanted: Wanted, able: Capabilities
-    ) -> Asker:
+    ) -> AskPlanner:
         """Return the asker of a model with its own prompts and temperature."""
         observed = config.for_model(model)
         return cls(
@@ -303,10 +303,10 @@ class Inquiry:
     prices: Mapping[str, Price | None]
     extract: Extract
 
-    def asker(self, model: ModelConfig) -> Asker:
+    def asker(self, model: ModelConfig) -> AskPlanner:
         """Return what turns the questions into asks for this model."""
         able = self.clients[model.name].capabilities
-        return Asker.of(self.config, model, self.wanted[model.name], able)
+        return AskPlanner.of(self.config, model, self.wanted[model.name], able)
 
     def pools(self, subjects: Sequence[Mapping[str, Subject]]) -> dict[str, list[str]]:
         """Return the distinct greedy answers of all models, with samples if wanted, by question."""

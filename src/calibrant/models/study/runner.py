@@ -31,7 +31,7 @@ class ProgressWatch(Protocol):
         """Note the counts of the current model so far."""
 
 
-class Missing(msgspec.Struct):
+class MissingDraws(msgspec.Struct):
     """Draws of a question that a model did not give, and why."""
 
     question_id: str
@@ -66,7 +66,7 @@ class Collected:
     """
 
     draws: pl.DataFrame
-    failures: list[Missing]
+    failures: list[MissingDraws]
     findings: list[tuple[str, EndpointNote]]
     skipped: dict[str, int]
     counts: dict[str, Counts]
@@ -128,7 +128,7 @@ class _Run:
     watch: ProgressWatch | None
     how: Mapping[str, Any]
     rows: DrawRows = field(default_factory=DrawRows)
-    failures: list[Missing] = field(default_factory=list)
+    failures: list[MissingDraws] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     stopped: str | None = None
 
@@ -230,7 +230,7 @@ class _ModelRun:
                     row = (tag.question.question_id, self.config.name, tag.probe.purpose)
                     missing = outcome.ask.draws - len(outcome.draws)
                     why = (problem.kind, problem.message, problem.status)
-                    self.run.failures.append(Missing(*row, missing, *why))
+                    self.run.failures.append(MissingDraws(*row, missing, *why))
                 yield outcome
 
     def _keep_answers(self, outcome: Outcome) -> None:

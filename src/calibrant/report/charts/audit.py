@@ -11,7 +11,7 @@ from calibrant.findings.documents.fields import AuditFields
 from calibrant.report import answers
 from calibrant.report.charts import chart
 from calibrant.report.charts.meanings import meaning_charts, meaning_reliability
-from calibrant.report.charts.plan import Floor, floor_chart
+from calibrant.report.charts.plan import ErrorFloors, floor_chart
 from calibrant.report.charts.reliability import reliability_chart
 from calibrant.report.charts.scales import percent, points
 
@@ -58,7 +58,7 @@ def charts(document: AuditFields) -> Iterator[chart.Chart]:
         yield first
     several = len({entry.method for entry in document.blocks}) > 1
     floors = [
-        Floor(
+        ErrorFloors(
             _place(entry, several=several),
             entry.metrics["ece"],
             entry.verification,

@@ -18,6 +18,7 @@ from calibrant.report.charts.chart import (
     between,
 )
 from calibrant.report.charts.scales import percent
+from calibrant.report.tables.decide import ThresholdWords
 
 
 def charts(document: DecideFields) -> Iterator[Chart]:
@@ -27,9 +28,10 @@ def charts(document: DecideFields) -> Iterator[Chart]:
         return
     measurements = [(p.share, p.error.value, p) for p in entry.curve if p.error.value is not None]
     curve = sorted(measurements, key=lambda point: point[:2])
+    words = ThresholdWords.of_entry(entry)
     tips = [
-        f"from {point.threshold:.3g} on: answers {percent(share)}, wrong among them "
-        f"{percent(error)}{between(point.error, percent)}"
+        f"{words.threshold} {words.cell(point.threshold)}: {words.share} {percent(share)}, "
+        f"{words.error} {percent(error)}{between(point.error, percent)}"
         for share, error, point in curve
     ]
     marks: list[Mark] = [Line([(share, error) for share, error, _ in curve], tips=tips)]
@@ -42,11 +44,11 @@ def charts(document: DecideFields) -> Iterator[Chart]:
     most = max([*(error for _, error, _ in curve), limit or 0.0])
     yield Chart(
         "answer",
-        "Wrong among the answered against how many are answered",
+        f"{words.error.capitalize()} against {words.share}",
         "Ring: the chosen threshold.",
-        Axis("share answered", low=0),
+        Axis(f"share: {words.share}", low=0),
         # Room above: a limit may be drawn there.
-        Axis("wrong among the answered", low=0, high=min(1.0, max(1.25 * most, 0.05))),
+        Axis(words.error, low=0, high=min(1.0, max(1.25 * most, 0.05))),
         marks,
     )
 

@@ -17,7 +17,7 @@ _CHOICES: tuple[tuple[str, str, str, Literal["left", "right"]], ...] = (
 _SHOWN, _MOST = 20, 40
 
 
-class Floor(NamedTuple):
+class ErrorFloors(NamedTuple):
     """What a name's error is held against: its floors, and what chance shows."""
 
     name: str
@@ -58,7 +58,7 @@ def charts(document: PlanFields) -> Iterator[chart.Chart]:
     blocks = document.measured or []
     several = len({block.method for block in blocks}) > 1
     rows = [
-        Floor(
+        ErrorFloors(
             entry_name(block) if several else block.model,
             block.verification.resolution.ece,
             block.verification,
@@ -72,7 +72,7 @@ def charts(document: PlanFields) -> Iterator[chart.Chart]:
 
 
 def floor_chart(
-    entries: Sequence[Floor], *, expected: str = "if calibrated"
+    entries: Sequence[ErrorFloors], *, expected: str = "if calibrated"
 ) -> Iterator[chart.Chart]:
     """Yield one chart, or none where no error is known.
 
@@ -105,7 +105,7 @@ def floor_chart(
     )
 
 
-def _error(entry: Floor, expected: str) -> chart.Item:
+def _error(entry: ErrorFloors, expected: str) -> chart.Item:
     error, low, high = entry.ece.ends
     passive, active = entry.verification.passive_floor.value, entry.verification.active_floor.value
     others: list[tuple[float | None, str, chart.Shape]] = [

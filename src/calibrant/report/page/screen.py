@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.core.document import kind_of
 from calibrant.findings.claims import Claim
-from calibrant.findings.claims.next_step import Step, next_step
+from calibrant.findings.claims.next_step import Advice, next_step
 from calibrant.findings.documents.fields import typed
 from calibrant.report.answers import (
     Badge,
@@ -98,7 +98,7 @@ class Screen:
     sentence: str
     more: Sequence[str]
     findings: Sequence[Headline]
-    step: Step | None
+    step: Advice | None
     chart: Chart | None
 
 
@@ -152,11 +152,11 @@ def first_screen(
     )
 
 
-def _step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]]) -> Step | None:
+def _step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]]) -> Advice | None:
     step = next_step(document, beside)
     if step is None:
         return None
-    return Step(step.why, reduce(without_folders, (document, *beside), step.command))
+    return Advice(step.why, reduce(without_folders, (document, *beside), step.command))
 
 
 def _short_first(sentences: Sequence[str], chart: Chart | None) -> list[str]:

@@ -1,6 +1,8 @@
 """Tables of decisions: `decide`, `mend` and `cascade`."""
 
+import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.documents.decisions import CascadeEntry, DecideEntry
@@ -28,12 +30,15 @@ def blocks(document: DecideFields) -> Iterator[Block]:
     yield from claims_first(document)
     if len(document.results) > 1:
         yield _overview(document.results)
-    answers: Columns = {"answered": lambda e: share_cell(e.share)}
-    wrong: Columns = {"wrong among answered": lambda e: percent_cell(e.error)}
-    labels: Columns = {"labels": lambda e: number_cell(e.labels, missing="no limit")}
     for entry in document.results:
-        step = max(1, len(entry.curve) // _SHOWN)
-        columns = {"threshold": "threshold", **answers, **wrong}
+        words, step = ThresholdWords.of_entry(entry), max(1, len(entry.curve) // _SHOWN)
+        answers: Columns = {words.share: lambda e: share_cell(e.share)}
+        columns: Columns = {
+            words.threshold: lambda e, words=words: words.cell(e.threshold),
+            **answers,
+            words.error: lambda e: percent_cell(e.error),
+        }
+        labels: Columns = {words.label: lambda e: number_cell(e.labels, missing="no limit")}
         title = f"{entry_name(entry)}: error by threshold"
         if entry.curve:
             yield table_of(entry.curve[step - 1 :: step], columns, title)
@@ -52,9 +57,39 @@ def blocks(document: DecideFields) -> Iterator[Block]:
             title = f"Fields of one {entry.unit.column}, the most over-confident first"
             yield table_of(entry.unit.fields, fields, title)
         if entry.more_labels:
-            title = "What more labels would likely allow"
+            title = f"What more {words.label} would likely allow"
             yield table_of(entry.more_labels, {**labels, **answers}, title)
     yield from rows_left_out(document)
+
+
+class ThresholdWords(NamedTuple):
+    """What a threshold is of, which share it gives, and what is wrong in it.
+
+    `doubt`: the threshold is of one minus the confidence.
+    """
+
+    threshold: str
+    share: str
+    error: str
+    label: str = "labelled units"
+    doubt: bool = False
+
+    @classmethod
+    def of_entry(cls, entry: DecideEntry) -> ThresholdWords:
+        """Return the words of a decision."""
+        if not entry.unit:
+            return cls("threshold", "answered", "wrong among answered", "labels")
+        if entry.unit.score == "stop":
+            words = "confidence at most", "runs stopped", "would have succeeded"
+            return cls(*words, "labelled runs", doubt=True)
+        if entry.unit.score == "drop":
+            return cls("confidence above", "rows kept", "units that keep a wrong row")
+        return cls(f"{entry.unit.score} at least", "units that pass", "wrong among these")
+
+    def cell(self, threshold: float) -> Number:
+        """Return a threshold; products of many rows are small."""
+        value = 1 - threshold if self.doubt else threshold
+        return number_cell(value, digits=max(3, 2 - math.floor(math.log10(max(value, 1e-9)))))
 
 
 def _overview(entries: list[DecideEntry]) -> Table:

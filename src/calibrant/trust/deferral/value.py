@@ -46,7 +46,7 @@ def asked_sets(count: int) -> list[Asked]:
     return [request for size in range(count + 1) for request in combinations(range(count), size)]
 
 
-class Prepared(NamedTuple):
+class StateTable(NamedTuple):
     """Rows with the chances and costs of every model in every state."""
 
     answers: Answers
@@ -55,7 +55,7 @@ class Prepared(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class State(Stored):
+class AskedState(Stored):
     """What is expected once a set of models was asked: coefficients per model.
 
     Of the chance of being right, and of the cost of asking.
@@ -86,7 +86,7 @@ class ValueModel(Stored):
     said_: list[tuple[float, float]] = field(init=False)
     answers_: dict[str, Columns] = field(init=False)
     price_: Floats = field(init=False)
-    states_: list[State] = field(init=False)
+    states_: list[AskedState] = field(init=False)
 
     def fit(self, answers: Answers) -> ValueModel:
         """Learn from questions that all models have answered."""
@@ -102,7 +102,7 @@ class ValueModel(Stored):
             gram, penalty = design.T @ design, intercept_free(design, _RIDGE)
             chance = [ridge_logistic(design, column, penalty, gram=gram) for column in worth.T]
             cost = ridge_linear(design, answers.cost, _RIDGE).T
-            self.states_.append(State(request, np.stack(chance), cost))
+            self.states_.append(AskedState(request, np.stack(chance), cost))
         return self
 
     def _learn_said(self, answers: Answers, at: int) -> tuple[float, float]:
@@ -145,7 +145,7 @@ class ValueModel(Stored):
         extra = self.answers_.get(self.models[at])
         return 4 if extra is None else 4 + len(extra.numbers_)
 
-    def prepare(self, answers: Answers) -> Prepared:
+    def prepare(self, answers: Answers) -> StateTable:
         """Compute chances and costs of all states once, for many settings of the price."""
         parts = self._parts(answers)
         chance, cost = {}, {}
@@ -153,9 +153,9 @@ class ValueModel(Stored):
             design = self._design(parts, state.asked)
             chance[state.asked] = expit(design @ state.chance.T)
             cost[state.asked] = np.maximum(design @ state.cost.T, _CHEAPEST * self.price_)
-        return Prepared(answers, chance, cost)
+        return StateTable(answers, chance, cost)
 
-    def run(self, prepared: Prepared, money: float, *, direct: bool) -> tuple[Ints, Floats]:
+    def run(self, prepared: StateTable, money: float, *, direct: bool) -> tuple[Ints, Floats]:
         """Return who answers each question and what was spent.
 
         Parameters
@@ -170,7 +170,7 @@ class ValueModel(Stored):
         answer, cost = self.run_many(prepared, np.array([money]), direct=direct)
         return answer[0], cost[0]
 
-    def run_many(self, prepared: Prepared, money: Floats, *, direct: bool) -> tuple[Ints, Floats]:
+    def run_many(self, prepared: StateTable, money: Floats, *, direct: bool) -> tuple[Ints, Floats]:
         """Return who answers and what was spent, shape (prices, rows), for many prices at once."""
         n = len(prepared.answers)
         cost, answer = np.zeros((len(money), n)), np.full((len(money), n), -1)
@@ -191,7 +191,7 @@ class ValueModel(Stored):
                     here[state] = here[state] | going if state in here else going
         return answer, cost
 
-    def _next(self, prepared: Prepared, asked: Asked, money: Floats, *, direct: bool) -> Ints:
+    def _next(self, prepared: StateTable, asked: Asked, money: Floats, *, direct: bool) -> Ints:
         """Return the model to ask next, -1 where the best answer at hand is given."""
         n = len(prepared.answers)
         if not asked and not direct:

@@ -29,14 +29,14 @@ from calibrant.trust.trees.tree import grow_tree
 FEWEST_FITTING = 270
 
 
-class Term(NamedTuple):
+class LossPart(NamedTuple):
     """A part of the Brier score on one split, with its sampling variance."""
 
     value: float
     variance: float
 
     @classmethod
-    def of(cls, values: Floats) -> Term:
+    def of(cls, values: Floats) -> LossPart:
         """Return the mean of one value per row."""
         return cls(float(values.mean()), float(values.var(ddof=1) / len(values)))
 
@@ -55,12 +55,12 @@ class SplitFit:
     model: ResidualModel
     evaluation: Ints
     fitted: int
-    brier: Term
-    left: Term
-    calibration: Term
+    brier: LossPart
+    left: LossPart
+    calibration: LossPart
     grouping: PartitionLoss
     covariance: float
-    gain: Term
+    gain: LossPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,23 +188,23 @@ class TreeGroupingLoss:
         half = fitted(fitting[::2]) if isinstance(model, HonestTree) else None
         fe, ce, ye = f[evaluation], c[evaluation], y[evaluation]
         squares, left = (fe - ye) ** 2, (ce - ye) ** 2
-        covariance, gain = 0.0, Term(0.0, 0.0)
+        covariance, gain = 0.0, LossPart(0.0, 0.0)
         if isinstance(model, HonestTree) and isinstance(half, HonestTree):
             rows = frame[evaluation]
             pull, of_half = (_pulls(tree, rows, ye - ce) for tree in (model, half))
             covariance = float(np.cov(squares - left, pull)[0, 1] / len(evaluation))
             more = model.loss_.value - half.loss_.value
-            gain = Term(more, Term.of(pull - of_half).variance)
+            gain = LossPart(more, LossPart.of(pull - of_half).variance)
         return SplitFit(
             recalibrator,
             model,
             evaluation,
             fitted=len(fitting) if units is None else len(np.unique(units[fitting])),
-            brier=Term.of(squares),
-            left=Term.of(left),
+            brier=LossPart.of(squares),
+            left=LossPart.of(left),
             # What recalibration saves on rows it was not fitted on. The true one would save exactly
             # the calibration loss, any other less: a lower bound, as honest as the grouping loss.
-            calibration=Term.of(squares - left),
+            calibration=LossPart.of(squares - left),
             grouping=model.loss_,
             covariance=covariance,
             gain=gain,
@@ -217,8 +217,8 @@ class TreeGroupingLoss:
         for fit in fits:
             of_both = fit.calibration.variance + fit.grouping.variance
             pair = fit.calibration.value + fit.grouping.value
-            epistemic.append(Term(pair, of_both + 2 * max(fit.covariance, 0.0)))
-            remainder.append(Term(fit.brier.value - pair, fit.brier.variance + of_both))
+            epistemic.append(LossPart(pair, of_both + 2 * max(fit.covariance, 0.0)))
+            remainder.append(LossPart(fit.brier.value - pair, fit.brier.variance + of_both))
         self.decomposition_ = BrierDecomposition(
             self._mean([fit.brier for fit in fits]),
             self._mean([fit.calibration for fit in fits]),
@@ -231,7 +231,7 @@ class TreeGroupingLoss:
         values = [fit.grouping.value for fit in fits]
         self.spread_ = float(np.std(values, ddof=1)) if len(fits) > 1 else math.nan
 
-    def _mean(self, terms: Sequence[Term | PartitionLoss]) -> Estimate:
+    def _mean(self, terms: Sequence[LossPart | PartitionLoss]) -> Estimate:
         """Return the mean of a term over the splits."""
         value = float(np.mean([term.value for term in terms]))
         half = self._quantile * math.sqrt(float(np.mean([term.variance for term in terms])))

@@ -23,7 +23,7 @@ from calibrant.trust.linear import ConfidenceBasis, least_squares
 from calibrant.trust.near_confidence import ConfidenceCells
 from calibrant.trust.policy_file import Row, SavedPolicy
 from calibrant.trust.segments.conditions import Candidates, GroupRule, candidate_rules, parse_rule
-from calibrant.trust.segments.group import Judged, describe, differences
+from calibrant.trust.segments.group import SearchedGroup, describe, differences
 from calibrant.trust.segments.search import judge_groups, search_groups
 
 
@@ -203,7 +203,7 @@ class ConfidenceGroups:
         masks = [rule.mask(frame) for rule in names]
         selected = self.search_.selected
         verdicts = [
-            *(Judged(item, "found", rules.mask(item.position), True) for item in selected),
+            *(SearchedGroup(item, "found", rules.mask(item.position), True) for item in selected),
             *self._named(names, masks, columns, y, cells),
             *self._values(rules),
         ]
@@ -226,7 +226,7 @@ class ConfidenceGroups:
         self.left_out_ = len(units) - len(rows)
         return frame[rows], f[rows], y[rows]
 
-    def _values(self, rules: Candidates) -> Iterator[Judged]:
+    def _values(self, rules: Candidates) -> Iterator[SearchedGroup]:
         """Yield single conditions that are not flagged; of two sides of a cut, the lower one."""
         selection = {finding.position for finding in self.search_.selected}
         first = self.search_.first
@@ -239,7 +239,7 @@ class ConfidenceGroups:
         for at in singles:
             finding, mask = self.search_.redrawn.finding(rules.rule(at), at, first), rules.mask(at)
             echo = self._echo_of(rules, mask) if finding.stands_out else None
-            yield Judged(finding, "value", mask, False, echo, at in self.search_.stretches)
+            yield SearchedGroup(finding, "value", mask, False, echo, at in self.search_.stretches)
 
     def _echo_of(self, rules: Candidates, mask: Mask) -> str | None:
         """Return the flagged group that overlaps most with a group that is unusual without it."""
@@ -254,7 +254,7 @@ class ConfidenceGroups:
         columns: Floats,
         y: Floats,
         cells: ConfidenceCells,
-    ) -> list[Judged]:
+    ) -> list[SearchedGroup]:
         """Judge groups that were named beforehand: they answer for the named ones alone."""
         for rule, mask in zip(rules, masks, strict=True):
             if not 2 <= mask.sum() <= len(mask) - 2:
@@ -273,6 +273,6 @@ class ConfidenceGroups:
         pairs = zip(findings, masks, strict=True)
         within = [cells.within(mask, y) for mask in masks]
         return [
-            Judged(of, "named", mask, of.stands_out and near.shows, stretch=near.is_stretch)
+            SearchedGroup(of, "named", mask, of.stands_out and near.shows, stretch=near.is_stretch)
             for (of, mask), near in zip(pairs, within, strict=True)
         ]

@@ -21,7 +21,7 @@ from calibrant.trust.segments.search import TestedGroup
 Group = GroupEntry
 
 
-class Judged(NamedTuple):
+class SearchedGroup(NamedTuple):
     """What the search says of a group, and its rows.
 
     `kind`: ``"found"`` (stands out beyond the overall error), ``"named"`` (written by the user) or
@@ -37,7 +37,9 @@ class Judged(NamedTuple):
     stretch: bool = False
 
 
-def describe(judged: Judged, confidence: Floats, correct: Floats, level: float) -> GroupEntry:
+def describe(
+    judged: SearchedGroup, confidence: Floats, correct: Floats, level: float
+) -> GroupEntry:
     """Return a group with its plain numbers beside what the search says of it."""
     finding = judged.finding
     f, y = confidence[judged.mask], correct[judged.mask]

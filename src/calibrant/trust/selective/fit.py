@@ -40,7 +40,7 @@ from calibrant.trust.selective.certify import (
 )
 from calibrant.trust.selective.forecast import LabelForecast
 from calibrant.trust.selective.labels import (
-    Labels,
+    CertifyingLabels,
     asked_groups,
     enough_labels,
     group_codes,
@@ -193,7 +193,9 @@ class Selective:
         names = categories[groups.name] if groups is not None else ()
         codes = group_codes(groups, remainder, names)
         joint = None if cluster is None else np.unique(cluster[remainder], return_inverse=True)[1]
-        labels = Labels(values[remainder], wrong[remainder], codes, None, float(rows.mean()), joint)
+        labels = CertifyingLabels(
+            values[remainder], wrong[remainder], codes, None, float(rows.mean()), joint
+        )
         if traffic is not None:
             labels = self._weighted(labels, score, traffic, categories, groups)
         thresholds = self._thresholds(labels, names)
@@ -237,12 +239,12 @@ class Selective:
 
     def _weighted(
         self,
-        labels: Labels,
+        labels: CertifyingLabels,
         score: Score,
         traffic: pl.DataFrame,
         categories: Mapping[str, Sequence[str]],
         groups: pl.Series | None,
-    ) -> Labels:
+    ) -> CertifyingLabels:
         """Return the labels weighted to the traffic."""
         if groups is None:
             raise InputError("traffic is weighted by groups: name their column")
@@ -256,7 +258,9 @@ class Selective:
         mix = TrafficMix(labels.group, score.predict(rows), codes)
         return replace(labels, mix=mix, answerable=float(selection.mean()))
 
-    def _thresholds(self, labels: Labels, names: Sequence[str]) -> dict[str, float | None]:
+    def _thresholds(
+        self, labels: CertifyingLabels, names: Sequence[str]
+    ) -> dict[str, float | None]:
         """Return the threshold of each group, or the one of all under the empty name."""
         self.certified_ = None
         if self.max_error is None:
@@ -279,7 +283,7 @@ class Selective:
         return {"": cheapest(labels.score, labels.wrong, self.certified_.passed, self.costs)}
 
     def _describe(
-        self, labels: Labels, thresholds: Mapping[str, float | None], names: Sequence[str]
+        self, labels: CertifyingLabels, thresholds: Mapping[str, float | None], names: Sequence[str]
     ) -> None:
         grid = threshold_grid(labels.score)
         worth, errors = labels.curve(grid)
@@ -308,7 +312,7 @@ class Selective:
             self.more_ = outlook.more()
         self.cost_ = None if self.costs is None else self._cost(labels)
 
-    def _measure(self, labels: Labels, cuts: Floats) -> None:
+    def _measure(self, labels: CertifyingLabels, cuts: Floats) -> None:
         """Measure share and error; for a mix, of the traffic."""
         values = labels.score >= cuts[labels.group]
         n, inside = len(values), float(values.mean())
@@ -326,7 +330,7 @@ class Selective:
         self.share_ = wilson_estimate(labels.answerable * inside, n)
         self.error_ = proportions(np.array([bad]), np.array([answers]))[0]
 
-    def _cost(self, labels: Labels) -> DecideCost:
+    def _cost(self, labels: CertifyingLabels) -> DecideCost:
         """Measure costs; the threshold is chosen anew without each fold."""
         costs, score, wrong = self.costs, labels.score, labels.wrong
         assert costs is not None

@@ -29,7 +29,7 @@ LEAST_LABELS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class CertifyingLabels:
     """The labels that certify: score, error and group (a number) of each; the traffic, if any.
 
     `answerable` is the share of the coming questions that have no category without enough labels;
@@ -43,12 +43,12 @@ class Labels:
     answerable: float = 1.0
     cluster: Ints | None = None
 
-    def of_group(self, number: int) -> Labels:
+    def of_group(self, number: int) -> CertifyingLabels:
         """Return the labels of one group."""
         inside = self.group == number
         cluster = None if self.cluster is None else self.cluster[inside]
         parts = self.score[inside], self.wrong[inside], self.group[inside]
-        return Labels(*parts, cluster=cluster)
+        return CertifyingLabels(*parts, cluster=cluster)
 
     def certify(self, max_error: float, delta: float) -> Certified:
         """Return the thresholds that these labels certify."""
@@ -128,7 +128,7 @@ def asked_groups(labelled: pl.Series, coming: pl.Series, enough: Sequence[str]) 
     ]
 
 
-def group_entry(name: str, labels: Labels, cut: float) -> AnsweredGroup:
+def group_entry(name: str, labels: CertifyingLabels, cut: float) -> AnsweredGroup:
     """Return what is known of one group at its threshold."""
     values = labels.score >= cut
     n = len(values)
