@@ -123,6 +123,7 @@ def open_program(folder, *command):
             [sys.executable, "-m", *command],
             stderr=errors,
             stdout=subprocess.DEVNULL,
+            cwd=ROOT,
             env={**os.environ, "CALIBRANT_TOKEN": TOKEN},
         )
     try:
