@@ -160,7 +160,8 @@ def _following(document: Document, verb: str, *more: str, **settings: Any) -> Ca
     columns = {role: str(name) for role, name in (setting.get("columns") or {}).items() if name}
     # What had to be dropped here would stop the next verb too.
     dropped = {"on_invalid": "drop"} if setting.get("on_invalid") == "drop" else {}
-    read, options = {**columns, **dropped, **_ways(setting)}, declared_options(verb)
+    mended = {"mend": setting["mend"]} if setting.get("mend") else {}
+    read, options = {**columns, **dropped, **mended, **_ways(setting)}, declared_options(verb)
     read = {name: value for name, value in read.items() if name in options}
     return Call(verb, *_places(document), *more, **{**read, **settings})
 
