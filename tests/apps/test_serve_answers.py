@@ -8,9 +8,12 @@ import pytest
 
 import calibrant as cal
 from apps.test_serve_secrets import studied  # noqa: F401 - a study that was asked once
+from calibrant.apps.serving import standing
 from calibrant.core.errors import StorageError
 from calibrant.models.ledger import Ledger
+from calibrant.models.study.recipe import study_recipe
 from clients.server import Endpoint
+from collect.studies import write_study
 from workflows.test_serve_promise import ASKED, question, saved, served
 
 
@@ -30,54 +33,71 @@ def number(name, text):
 # -- who answers -----------------------------------------------------------------------------------
 
 
-def test_another_model_behind_the_name_ends_the_promise_also_after_a_restart(tmp_path, endpoint):
-    policy = saved(tmp_path / "p.json")
+@pytest.fixture(params=["table", "study"])
+def policy(request, tmp_path, endpoint):
+    """Return a policy of either kind, and how it is served."""
+    path = tmp_path / "p.json"
+    if request.param == "table":
+        return saved(path), {}
+    endpoint.behaviour.same_text = True
+    study = write_study(tmp_path / "study", "http://127.0.0.1:9/v1", draws=2)
+    asked = study_recipe(study, "consistency", ("samples",))
+    saved(path, model="oracle", method="consistency", asked=asked)
+    return path, {"model": "oracle", "confidence": None}
+
+
+def test_another_model_behind_the_name_ends_the_promise_also_after_a_restart(
+    tmp_path, endpoint, policy
+):
+    path, how = policy
     endpoint.behaviour.model = "large-2026"
 
     async def act():
-        async with served(tmp_path, policy, endpoint.url) as (ask, _):
+        async with served(tmp_path, path, endpoint.url, **how) as (ask, _):
             before = (await ask(question("one")))[1]["calibrant"]
             endpoint.behaviour.model = "tiny-2026"
             after = (await ask(question("two")))[1]["calibrant"]
             metrics = (await ask(None, "/metrics", "GET", raw=True))[1]
         endpoint.behaviour.model = "large-2026"
-        async with served(tmp_path, policy, endpoint.url) as (ask, _):
+        async with served(tmp_path, path, endpoint.url, **how) as (ask, _):
             return before, after, metrics, (await ask(question("three")))[1]["calibrant"]
 
     before, after, metrics, restarted = asyncio.run(act())
     assert before["promise"].startswith("at most")
     assert before["shift"] is None
+    name = how.get("model", "m")
     for told in (after, restarted):
-        assert "m is answered by tiny-2026, at first it was large-2026" in told["shift"]
+        assert f"{name} is answered by tiny-2026, at first it was large-2026" in told["shift"]
         assert told["promise"].startswith("none: ")
     assert number("endpoint_changed", metrics) == 1
 
 
-def test_another_version_after_many_answers_is_told(tmp_path, endpoint):
-    policy = saved(tmp_path / "p.json")
-    seen = []
+def test_another_version_after_many_answers_is_told(tmp_path, endpoint, policy, monkeypatch):
+    path, how = policy
+    monkeypatch.setattr(standing, "LEARNED", 20)
 
     def spoil(call, answer):
-        seen.append(call)
-        return {**answer, "system_fingerprint": "fp_b" if call > 210 else "fp_a"}
+        # At first two versions take turns, as they do while a new one is rolled out.
+        return {**answer, "system_fingerprint": f"fp_{'c' if call > 25 else 'ab'[call % 2]}"}
 
     endpoint.behaviour.spoil = spoil
 
     async def act():
-        async with served(tmp_path, policy, endpoint.url) as (ask, _):
-            for start in range(0, 210, 30):
-                await asyncio.gather(*(ask(question(f"q{start + n}")) for n in range(30)))
+        async with served(tmp_path, path, endpoint.url, **how) as (ask, _):
+            await asyncio.gather(*(ask(question(f"q{n}")) for n in range(24)))
             before = (await ask(question("one more")))[1]["calibrant"]
             return before, (await ask(question("and one")))[1]["calibrant"]
 
-    _, after = asyncio.run(act())
-    assert "answered by another version (fp_b)" in after["shift"]
+    before, after = asyncio.run(act())
+    assert before["shift"] is None
+    assert before["promise"].startswith("at most")
+    assert "answered by another version (fp_c)" in after["shift"]
     assert after["promise"].startswith("none: ")
 
 
 @pytest.mark.parametrize("end", ["length", "content_filter"])
-def test_half_an_answer_carries_no_promise(tmp_path, endpoint, end):
-    policy = saved(tmp_path / "p.json")
+def test_half_an_answer_carries_no_promise(tmp_path, endpoint, policy, end):
+    path, how = policy
 
     def spoil(_, answer):
         answer["choices"][0]["finish_reason"] = end
@@ -86,7 +106,7 @@ def test_half_an_answer_carries_no_promise(tmp_path, endpoint, end):
     endpoint.behaviour.spoil = spoil
 
     async def act():
-        async with served(tmp_path, policy, endpoint.url) as (ask, _):
+        async with served(tmp_path, path, endpoint.url, **how) as (ask, _):
             return (await ask(question()))[1]["calibrant"]
 
     told = asyncio.run(act())

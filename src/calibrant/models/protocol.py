@@ -182,6 +182,8 @@ class Completion(Struct, frozen=True, rename=_STORED):
         that, which `usage` counts too.
     not_sent
         Settings of the request that the endpoint refuses, so that they were left out.
+    fingerprint
+        The endpoint's name of the version that has answered.
     """
 
     text: str
@@ -204,6 +206,7 @@ class Completion(Struct, frozen=True, rename=_STORED):
     thinking: str | None = None
     thinking_tokens: int | None = None
     not_sent: tuple[str, ...] = ()
+    fingerprint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

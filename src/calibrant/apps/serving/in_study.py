@@ -215,6 +215,7 @@ class AsInStudy:
             new_tokens=sum(draw.completion.usage.completion_tokens for draw in new),
             cut=cut_off([finished.finish_reason for finished in answers]),
             answered_by=next((finished.model for finished in answers), None),
+            fingerprint=next((finished.fingerprint for finished in answers), None),
         )
 
     def _scored(self, drawn: list[Drawn]) -> list[StudyAnswer]:

@@ -183,7 +183,6 @@ class PassedOn:
         stated_confidence = response.get("calibrant")
         reply: Row = stated_confidence if isinstance(stated_confidence, dict) else {}
         confidence, why = self._confidence(completion, reply)
-        fingerprint = response.get("system_fingerprint")
         return Measured(
             answer=completion.text,
             confidence=confidence,
@@ -194,7 +193,7 @@ class PassedOn:
             new_tokens=new * tokens,
             cut=cut_off([completion.finish_reason]),
             answered_by=completion.model,
-            fingerprint=None if fingerprint is None else str(fingerprint),
+            fingerprint=completion.fingerprint,
             response=completion.response,
             extra=reply,
         )

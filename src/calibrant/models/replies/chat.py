@@ -79,6 +79,7 @@ class ChatAnswer(msgspec.Struct):
     usage: TokenCounts | None = None
     model: Any = None
     id: Any = None
+    system_fingerprint: Any = None
     odd: str | None = None
     raw: str | None = None
 
@@ -241,6 +242,7 @@ def _completion(
         logprobs=(logprobs or None) if refused is None else None,
         model=odd_forms.short_name(answer.model),
         request_id=odd_forms.short_name(answer.id),
+        fingerprint=odd_forms.short_name(answer.system_fingerprint),
         seed=None if request.seed is None else request.seed + position,
         native_n=request.n > 1,
         latency_s=round(latency_s, 4),
