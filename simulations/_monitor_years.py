@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.labels.watching.batch import Baseline, StreamBatch, WaitingDays
+from calibrant.labels.watching.batch import Baseline, StreamBatch
 from calibrant.labels.watching.channel import MEANS, Channels, terms_of
 from calibrant.labels.watching.detector import ChangeDetector
 from calibrant.labels.watching.mix import MixWatch
+from calibrant.labels.watching.waiting_days import WaitingDays
 from calibrant.labels.watching.watch import CalibrationWatch
 
 DAYS, CHANGE, BASELINE = 365, 100, 2000

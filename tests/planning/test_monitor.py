@@ -23,10 +23,10 @@ from calibrant.labels import CalibrationMonitor, ChangeDetector, perfect_region,
 from calibrant.labels.watching.batch import (
     BatchEntry,
     StreamBatch,
-    WaitingDays,
     batch_estimates,
     drift_rate,
 )
+from calibrant.labels.watching.waiting_days import WaitingDays
 from calibrant.verbs.decide import decide
 from calibrant.verbs.monitor import monitor
 

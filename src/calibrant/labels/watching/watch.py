@@ -17,7 +17,6 @@ from calibrant.labels.watching.batch import (
     Baseline,
     BatchEntry,
     StreamBatch,
-    WaitingDays,
     batch_estimates,
     drift_rate,
     joined_batches,
@@ -27,6 +26,7 @@ from calibrant.labels.watching.batch import (
 from calibrant.labels.watching.detector import ChangeDetector, Finding
 from calibrant.labels.watching.mix import MixWatch
 from calibrant.labels.watching.promise import PromiseWatch
+from calibrant.labels.watching.waiting_days import WaitingDays
 
 _ROWS_SHOWN = 400
 # What a saved state holds as it is.
