@@ -199,6 +199,29 @@ def test_another_schema_is_refused(tmp_path):
         Ledger(path)
 
 
+def test_a_ledger_of_version_02_is_carried_on(tmp_path):
+    """It had neither leases nor accounts; what it has spent counts towards caps."""
+    path = tmp_path / "ledger.sqlite"
+    with Ledger(path) as ledger:
+        with ledger.writing():
+            request = ledger.register([key()])[0]
+        add(ledger, request, [0, 1])
+    with sqlite3.connect(path) as db:
+        db.execute("DROP TABLE leases")
+        db.execute("DROP TABLE accounts")
+    db.close()
+    with Ledger(path, read_only=True) as ledger:
+        assert ledger.totals()["draws"] == 2
+    with Ledger(path) as ledger:
+        assert add(ledger, request, [2]) == 1
+        assert ledger.held([key()]) == [{0, 1, 2}]
+    with sqlite3.connect(path) as db:
+        spent = db.execute("SELECT TOTAL(calls), TOTAL(tokens), TOTAL(money) FROM accounts")
+        # The third draw is not charged by whoever adds it here.
+        assert spent.fetchone() == (2, 14, 1.0)
+    db.close()
+
+
 def test_what_is_no_ledger_is_refused(tmp_path):
     path = tmp_path / "ledger.sqlite"
     path.write_text("confidence,correct\n0.5,1\n" * 100)

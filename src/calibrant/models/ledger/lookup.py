@@ -76,9 +76,7 @@ class LedgerLookup:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
             db.execute("BEGIN IMMEDIATE")
-            meta = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
-            if meta is None:
-                schema.create_tables(db)
+            schema.create_tables(db)
             db.execute("COMMIT")
         row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
         version = row[0] if row else None
@@ -86,7 +84,8 @@ class LedgerLookup:
             raise SchemaError(
                 f"this version reads ledgers of schema {schema.SCHEMA_VERSION}, got {version!r}",
                 source=str(self.path),
-                hint="open it with the version of calibrant that wrote it",
+                hint="open it with the version of calibrant that wrote it, or move it away to "
+                "begin a new one",
             )
 
     # -- reading ---------------------------------------------------------------------------

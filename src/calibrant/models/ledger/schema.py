@@ -304,10 +304,20 @@ def connect(path: Path, mode: str = "ro", *, timeout: float = 60.0) -> sqlite3.C
 
 
 def create_tables(db: sqlite3.Connection) -> None:
-    """Write the tables of a new ledger, inside a transaction."""
+    """Write the tables of a ledger that are not there yet, inside a transaction.
+
+    Ledgers of version 0.2 have no leases and accounts: what they have spent is counted up.
+    """
+    query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    names = {name for (name,) in db.execute(query)}
+    later = {"leases", "accounts"} - names
     for statement in statements(TABLES):
-        db.execute(statement)
-    db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
+        if not names or (statement.startswith("CREATE TABLE") and statement.split()[2] in later):
+            db.execute(statement)
+    if not names:
+        db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
+    elif "accounts" in later:
+        db.execute(OPENING)
 
 
 def is_running(pid: int) -> bool:
