@@ -208,13 +208,12 @@ def _settle(
     ).unique("question_id", maintain_order=True)
     rows = grouped.join(about, on="question_id", how="left", maintain_order="left").drop(_KEY)
     groups = [Group(**row) for row in rows.iter_rows(named=True)]
-    if mapper is None:
+    # What the embedded judge reads is read here, many texts at once.
+    if mapper is None or settler.options.embedded is not None:
         settled = settler.settle(groups)
     else:
         parts = [groups[i : i + GROUPS_AT_ONCE] for i in range(0, len(groups), GROUPS_AT_ONCE)]
-        settled_parts = mapper(
-            partial(_settle_part, options=replace(settler.options, embedded=None)), parts
-        )
+        settled_parts = mapper(partial(_settle_part, options=settler.options), parts)
         settled = [group for part in settled_parts for group in part]
     settler.read_again(groups, settled)
     columns = [pl.Series("class_id", [s.clusters.ids for s in settled], dtype=pl.List(pl.Int64))]

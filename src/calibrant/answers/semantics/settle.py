@@ -21,6 +21,7 @@ from calibrant.answers.semantics.same.hybrid import (
     is_phrase,
     run_steps,
 )
+from calibrant.answers.semantics.same.pairs import PairReader
 from calibrant.answers.semantics.text.normalise import Normaliser
 
 
@@ -91,13 +92,17 @@ class Settler:
         self.docket: Docket | None = None
         if options.judge is not None:
             self.docket = Docket(options.judge, options.max_judge_calls, options.check_symmetry)
+        # Who says which answers are one: the judge, else the embedded one that reads both.
+        self.sameness = self.docket
+        if self.docket is None and options.embedded is not None and options.clustering == "hybrid":
+            self.sameness = Docket(PairReader(options.embedded))
         self.similarity: Similarity | None = None
         if (model := options.compare) is not None:
             self.similarity = Similarity(model, options.same_cosine, options.different_cosine)
 
     def settle(self, groups: Sequence[Group]) -> list[Settled]:
         """Return classes and grades of all groups."""
-        clusters = run_steps([self._steps(group) for group in groups], self.docket)
+        clusters = run_steps([self._steps(group) for group in groups], self.sameness)
         settled = [self._grade(group, split) for group, split in zip(groups, clusters, strict=True)]
         self._by_embeddings(groups, settled)
         self._by_judge(groups, settled)
@@ -129,8 +134,9 @@ class Settler:
             question=group.question,
             reader=self.grader.reader,
             similarity=self.similarity if how in ("hybrid", "embeddings") else None,
-            mode=self.options.judge_mode,
-            ask=self.docket is not None and how in ("hybrid", "judge"),
+            mode="which" if self.docket is None else self.options.judge_mode,
+            ask=self.sameness is not None and how in ("hybrid", "judge"),
+            ask_names=self.docket is not None,
             rules=how != "judge",
             tolerance=self.options.tolerance,
             counts=group.counts,

@@ -98,49 +98,48 @@ class EmbeddedJudge:
     def scores(self, asked: Sequence[tuple[str, tuple[str, ...], str]]) -> Floats:
         """Return log-odds that answers mean their references: of (question, references, answer)."""
         prompts = [MeaningQuery(*each).prompt for each in asked]
-        known_values = self._remembered(dict.fromkeys(prompts))
-        missing = [text for text in dict.fromkeys(prompts) if text not in known_values]
+        keys = [_key(prompt) for prompt in prompts]
+        known = self._known
+        missing = {k: text for k, text in zip(keys, prompts, strict=True) if k not in known}
         if missing:
-            result = dict(zip(missing, self._read(missing), strict=True))
-            self._remember(result)
-            known_values |= result
-        return np.array([known_values[text] for text in prompts], dtype=np.float64)
+            for texts, values in self._read(list(missing.values())):
+                self._remember({_key(x): float(v) for x, v in zip(texts, values, strict=True)})
+        return np.array([known[key] for key in keys], dtype=np.float64)
 
-    def _read(self, prompts: Sequence[str]) -> list[float]:
+    def _read(self, prompts: Sequence[str]) -> Iterator[tuple[list[str], Array]]:
+        """Yield texts with their scores, a step at a time."""
         from threadpoolctl import threadpool_limits  # loaded late: rules need nothing of it
 
         reader = _Reader.of(weights_path(MODEL))
         steps, order = reader.steps(prompts)
-        result = np.empty(len(prompts))
         finished = 0
         with (
             threadpool_limits(1, user_api="blas"),
             ThreadPoolExecutor(self.workers or _cores()) as pool,
         ):
             for places, values in zip(order, pool.map(reader.score, steps), strict=True):
-                result[places] = values
                 finished += len(places)
                 if self.tell is not None:
                     self.tell(finished, len(prompts))
-        return [float(value) for value in result]
+                yield [prompts[place] for place in places], values
 
-    def _remembered(self, prompts: dict[str, None]) -> dict[str, float]:
+    @cached_property
+    def _known(self) -> dict[bytes, float]:
+        """What the file holds, and what was read since, by the key of the prompt."""
         if self.kept is None or not self.kept.is_file():
             return {}
         with closing(sqlite3.connect(self.kept)) as base:
             base.execute(_TABLE)
-            rows = base.execute(
-                "SELECT asked, score FROM scores WHERE judge = ?", (self.name,)
-            ).fetchall()
-        stored = dict(rows)
-        keys = {text: _key(text) for text in prompts}
-        return {text: stored[key] for text, key in keys.items() if key in stored}
+            query = "SELECT asked, score FROM scores WHERE judge = ?"
+            return dict(base.execute(query, (self.name,)).fetchall())
 
-    def _remember(self, found: dict[str, float]) -> None:
+    def _remember(self, scores: dict[bytes, float]) -> None:
+        """Keep scores at once: a run that is stopped loses the step it is in, no more."""
+        self._known.update(scores)
         if self.kept is None:
             return
         self.kept.parent.mkdir(parents=True, exist_ok=True)
-        rows = [(self.name, _key(text), score) for text, score in found.items()]
+        rows = [(self.name, key, score) for key, score in scores.items()]
         with closing(sqlite3.connect(self.kept)) as base, base:
             base.execute(_TABLE)
             base.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?)", rows)

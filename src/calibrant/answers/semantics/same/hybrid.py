@@ -72,6 +72,7 @@ def hybrid_steps(
     similarity: Similarity | None = None,
     mode: str = "confirmed",
     ask: bool = True,
+    ask_names: bool = True,
     rules: bool = True,
     tolerance: float = 1e-9,
     counts: Sequence[int] | None = None,
@@ -91,6 +92,8 @@ def hybrid_steps(
         as the way out.
     ask
         Whether there is a judge; without one, what is doubtful stays apart.
+    ask_names
+        Whether the judge is asked about names without a common word: rarely one, and many.
     rules
         Whether rules may join forms before the judge is asked.
     counts
@@ -110,7 +113,7 @@ def hybrid_steps(
         )
     else:
         partition, decided = cluster.Partition(len(forms)), Counter()
-    worker = _Joiner(question or "", forms, weights, partition, decided, similarity)
+    worker = _Joiner(question or "", forms, weights, partition, decided, similarity, ask_names)
     if len(set(partition.ids())) > 1:
         worker.by_similarity()
         if ask:
@@ -134,6 +137,7 @@ class _Joiner:
     partition: cluster.Partition
     decided: Counter[str]
     similarity: Similarity | None
+    ask_names: bool = True
     cosines: npt.NDArray[np.float64] | None = None
     calls: int = 0
 
@@ -256,8 +260,7 @@ class _Joiner:
             other
             for other in settled
             if not self.partition.apart(mine, other.representative)
-            and relate(self.forms[mine], self.forms[other.representative])[0]
-            is not Relation.DIFFERENT
+            and self._may_be_one(self.forms[mine], self.forms[other.representative])
         ]
         ranking = sorted(
             open_ones,
@@ -265,6 +268,11 @@ class _Joiner:
             key=lambda other: (-round(self._alike(mine, other.representative), 1), -other.weight),
         )
         return ranking[:_MOST_CANDIDATES]
+
+    def _may_be_one(self, a: Form, b: Form) -> bool:
+        relation, rule = relate(a, b)
+        named_apart = rule == "unrelated" and a.named and b.named and not self.ask_names
+        return relation is not Relation.DIFFERENT and not named_apart
 
     def _alike(self, a: int, b: int) -> float:
         if self.cosines is not None:

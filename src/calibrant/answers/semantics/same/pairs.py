@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.answers.semantics.judge import (
+    Query,
+    Reply,
+    SameQuery,
+    WhichQuery,
+    mask_instructions,
+)
 from calibrant.core import InputError
 
 if TYPE_CHECKING:
     # Rules need nothing that talks to models.
     from calibrant.models.endpoints.embeddings import Embedder
+    from calibrant.models.inference.judge import EmbeddedJudge
 
 Pair: TypeAlias = tuple[str, str, str]
 """A question and two answers to it."""
@@ -99,3 +107,52 @@ class EntailmentPairs:
                 f"shape {chances.shape}"
             )
         return np.minimum(chances[: len(pairs)], chances[len(pairs) :])
+
+
+class PairReader:
+    """The embedded judge as one that is asked which answers mean the same.
+
+    Sameness has no order: each pair is read both ways, and the mean of both log-odds decides.
+    """
+
+    def __init__(self, judge: EmbeddedJudge) -> None:
+        self.judge = judge
+
+    @property
+    def name(self) -> str:
+        """Model and adapter."""
+        return self.judge.name
+
+    def answer_all(self, queries: Sequence[Query]) -> list[Reply]:
+        """Return one reply per query: the answer that is most surely the same, if any is."""
+        each = [_compared(query) for query in queries]
+        pairs = list(dict.fromkeys(pair for compared in each for pair in compared))
+        ways = [(q, (x,), y) for q, a, b in pairs for x, y in ((a, b), (b, a))]
+        scores = self.judge.scores(ways).reshape(-1, 2).mean(axis=1)
+        known = dict(zip(pairs, map(float, scores), strict=True))
+        return [
+            _chosen(query, [known[pair] for pair in compared])
+            for query, compared in zip(queries, each, strict=True)
+        ]
+
+
+# Log-odds from which two answers are one.
+_ONE = 0.0
+
+
+def _compared(query: Query) -> list[tuple[str, str, str]]:
+    """Return the pairs that a query is about, without what speaks to a judge."""
+    if isinstance(query, SameQuery):
+        mine, others = query.a, (query.b,)
+    else:
+        assert isinstance(query, WhichQuery)
+        mine, others = query.answer, query.candidates
+    shown = mask_instructions(mine).text
+    return [(query.question, shown, mask_instructions(other).text) for other in others]
+
+
+def _chosen(query: Query, scores: Sequence[float]) -> bool | int:
+    best = max(range(len(scores)), key=scores.__getitem__)
+    if isinstance(query, SameQuery):
+        return scores[best] >= _ONE
+    return best if scores[best] >= _ONE else -1
