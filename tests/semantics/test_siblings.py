@@ -65,7 +65,6 @@ def test_names_of_one_thing_are_still_accepted(a, b):
     [
         ("Ava Guarani", "Guarani", "Name one language."),
         ("Sava", "Sava Bohinjka", "Name one river."),
-        ("Neretva", "Rakitnica, Neretva", "Name one river."),
         ("Lamba", "Lambya", "Name one language."),
         ("Batman", "Batman Begins", "Name a film by Christopher Nolan."),
         ("Minsk", "Minsk Region", "Name one first-level administrative division of Belarus."),

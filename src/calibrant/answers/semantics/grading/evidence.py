@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from itertools import pairwise
 
 import orjson
 
@@ -27,7 +26,6 @@ NO_COMMON_WORD: float = _MODEL["no_common_word"]
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:\+\+|#)?")
 # Dates as the normaliser writes them, 'xx' for a part that is not told.
 _DATE = re.compile(r"\b(\d{4}|x{4})_(\d{2}|xx)_(\d{2}|xx)\b")
-_MEANT = frozenset(("is", "are", "was", "be", "answer", "number"))
 _ENDINGS = frozenset(("st", "nd", "rd", "th"))
 _UNSURE = re.compile(rf"\b(?:{phrases('unsure')})\b", re.IGNORECASE)
 _GLUED_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z]{3})")
@@ -105,28 +103,6 @@ def words_of(key: str) -> list[str]:
 
 def _share(words: Sequence[str], bag: Bag) -> float:
     return sum(map(bag.has, words)) / len(words) if words else 0.0
-
-
-def repeats_figure(answer: Bag, reference: Bag, question: Bag) -> bool:
-    """Return whether the right figure is there only because the question names it.
-
-    'The primes from 29 to 51 are' repeats the range. A figure that comes first, or after 'is',
-    is meant.
-
-    Examples
-    --------
-    >>> read = BagReader()
-    >>> asked = read("Name one prime number from 29 to 51.")
-    >>> [repeats_figure(read(text), read("29"), asked) for text in
-    ...     ("The primes from 29 to 51 are", "29 is a prime", "A prime is 29")]
-    [True, False, False]
-    """
-    if len(reference.words) != 1 or not reference.words[0].isdigit():
-        return False
-    figure = reference.words[0]
-    if figure not in question.known or answer.words[:1] == (figure,):
-        return False
-    return not any(word == figure and before in _MEANT for before, word in pairwise(answer.words))
 
 
 def other_date(answer: Bag, reference: Bag) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.answers.semantics.extract import extract_letter, not_attempted
@@ -15,8 +14,6 @@ from calibrant.answers.semantics.grading.evidence import (
     evidence,
     other_date,
     phrase_probability,
-    repeats_figure,
-    words_of,
 )
 from calibrant.answers.semantics.grading.verdict import (
     Grade,
@@ -194,34 +191,8 @@ class Grader:
         }
 
     def _open(self, text: str, aliases: list[str], question: str | None) -> Grade:
-        echoed = [alias for alias in aliases if self._is_echo(alias, question)]
-        plain = [alias for alias in aliases if alias not in echoed]
-        verdict: Grade | None = None
-        if plain:
-            ruled = self.by_rules(text, plain, read_cues(question))
-            verdict = ruled.grade or self._by_words(text, ruled, question)
-        if echoed and not (verdict and verdict.correct):
-            exact = self._with_endings._open(text, echoed, question)
-            verdict = exact if exact.correct or verdict is None else verdict
-        assert verdict is not None
-        return verdict
-
-    @cached_property
-    def _with_endings(self) -> Grader:
-        plain = self.normaliser.without("plurals")
-        return Grader(plain, tolerance=self.tolerance, math=self.math, judge=None)
-
-    def _is_echo(self, alias: str, question: str | None) -> bool:
-        """Return whether the question names the alias but for its plural ending.
-
-        'Lao' in the question is no answer 'Laos': endings must count there.
-        """
-        if question is None or "plurals" not in self.normaliser.steps:
-            return False
-        if not self._bag(question).known.issuperset(words_of(self.normaliser(alias))):
-            return False
-        exact = self._with_endings.normaliser
-        return not set(exact(alias).split()) <= set(exact(question).split())
+        ruled = self.by_rules(text, aliases, read_cues(question))
+        return ruled.grade or self._by_words(text, ruled, question)
 
     def _is_sibling(self, text: str, aliases: list[str], siblings: Sequence[str]) -> bool:
         answer = self.reader(text).key
@@ -276,10 +247,7 @@ class Grader:
         # People still accept some answers that share no word with a reference: the base rate.
         best = NO_COMMON_WORD
         for alias in aliases:
-            reference = self._bag(alias)
-            if repeats_figure(answer, reference, request):
-                continue
-            features = evidence(answer, reference, request, aliases=len(aliases))
+            features = evidence(answer, self._bag(alias), request, aliases=len(aliases))
             if features is not None:
                 best = max(best, phrase_probability(features))
         if best >= 0.5 and doubt.denies(text, aliases, question):

@@ -5,20 +5,13 @@ import re
 from calibrant.answers.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.answers.semantics.same.marks import KINDS, another_member, told_apart
 from calibrant.answers.semantics.same.mathematics import same_formula
-from calibrant.answers.semantics.text.names import same_name, spelling_variant
+from calibrant.answers.semantics.text.names import same_name
 from calibrant.answers.semantics.text.words import listed, opposed, read_names
 from calibrant.answers.semantics.typed import Relation, Verdict, compare_types
 from calibrant.answers.semantics.typed.relation import decided
 from calibrant.answers.semantics.typed.wording import compare_words
 
-_OFFICIAL = re.compile(
-    r"^(?:(?:federal|democratic|people|islamic|united|grand|principality|arab|socialist) )*"
-    r"(?:republic|kingdom|state|commonwealth|federation|city|province|duchy|empire|county|town) of "
-)
-
 _NAME_WORDS = 9
-# Words that may say in front of a name what the person is.
-_DESCRIBED = 4
 # 'San Marino' is not 'Marino', but 'River Colne' is 'Colne'.
 _FRONTS = frozenset(["saint", "san", "santa", "fort", "port", "cape", "isle", "bay", "united"])
 _LIST_NUMBER = re.compile(r"\s*\d+[.)]\s")
@@ -105,8 +98,6 @@ def why_same(a: str, b: str, question: str | None = None) -> dict[str, str | Non
 
 def _tell_apart(a: Form, b: Form, cues: Cues) -> str | None:
     """Return why two short names cannot mean the same, see `told_apart` and `another_member`."""
-    if cues.one_of_many and _heads_differ(a, b):
-        return "mark"
     # 'Trinidad and Tobago Region' is one place, no list.
     one_kind = a.words[-1:] == b.words[-1:] and not KINDS.isdisjoint(a.words[-1:])
     lists = (a.listing or b.listing) and not one_kind
@@ -132,19 +123,7 @@ def _two_members(a: Form, b: Form, cues: Cues) -> bool:
     """Return whether both are single names of a kind, and one has a word more that names."""
     if not (a.named and b.named) or _SENTENCE.search(a.raw) or _SENTENCE.search(b.raw):
         return False
-    return _by_official(a, b) is None and another_member(a.words, b.words, cues.asked)
-
-
-def _heads_differ(a: Form, b: Form) -> bool:
-    """Return whether one name says where the thing is, and the other is that place.
-
-    'Rakitnica, Neretva' is a river that flows into the Neretva.
-    """
-    for long, short in ((a, b), (b, a)):
-        _, comma, place = long.raw.partition(", ")
-        if comma and short.named and long.named and "," not in place:
-            return place.strip(" .").casefold() == short.raw.strip(" .").casefold()
-    return False
+    return another_member(a.words, b.words, cues.asked)
 
 
 def _by_yes_or_no(a: Form, b: Form) -> Verdict | None:
@@ -211,37 +190,13 @@ def _by_names(a: Form, b: Form, cues: Cues, why: str | None) -> Verdict | None:
     if why in ("mark", "kind"):
         return Relation.DIFFERENT, "mark"
     if not (a.proper and b.proper):
-        return _by_description(a, b) if cues.person else None
+        return None
     if a.numbers != b.numbers:
         return Relation.UNSURE, why or "figures"
     if len(a.content) == len(b.content) <= 4 and sorted(a.content) == sorted(b.content):
         return Relation.SAME, "order"
     if not a.listing and not b.listing and (cues.person or not cues.known):
-        verdict = _by_name(a, b, cues)
-        if verdict is not None:
-            return verdict
-    return _by_official(a, b) or _by_spelling(a, b)
-
-
-def _by_description(a: Form, b: Form) -> Verdict | None:
-    """'Ugandan journalist Nancy Kacungira': what a person is, and then the whole name."""
-    short, long = sorted((a, b), key=lambda form: len(form.words))
-    size = len(short.words)
-    if not short.proper or size < 2 or short.listing or long.listing:
-        return None
-    before = len(long.words) - size
-    if 0 < before <= _DESCRIBED and long.words[before:] == short.words:
-        return Relation.LIKELY, "surname"
-    return None
-
-
-def _by_official(a: Form, b: Form) -> Verdict | None:
-    """'Moldova' and 'Republic of Moldova': meant alike where only one such state is named."""
-    if a.listing or b.listing:
-        return None
-    plain_a, plain_b = _OFFICIAL.sub("", a.key), _OFFICIAL.sub("", b.key)
-    if plain_a == plain_b and (plain_a == a.key) != (plain_b == b.key):
-        return Relation.LIKELY, "official name"
+        return _by_name(a, b, cues)
     return None
 
 
@@ -263,13 +218,3 @@ def _by_name(a: Form, b: Form, cues: Cues) -> Verdict | None:
     if cues.person and short.words and long.words[-len(short.words) :] == short.words:
         return Relation.LIKELY, "surname"
     return None
-
-
-def _by_spelling(a: Form, b: Form) -> Verdict | None:
-    if len(a.words) != len(b.words):
-        return None
-    wrong = [(x, y) for x, y in zip(a.words, b.words, strict=True) if x != y]
-    if len(wrong) != 1 or not spelling_variant(*wrong[0]):
-        return None
-    enough = len(a.words) > 1 or min(map(len, wrong[0])) >= 9
-    return (Relation.SAME, "spelling") if enough else (Relation.UNSURE, "spelling")
