@@ -12,9 +12,11 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 from benchmarks.harness import ROOT, machine, versions
 from scipy.stats import beta
 
+RUNS = int(os.environ.get("CALIBRANT_REPEATS", "400"))
 SECONDS = float(os.environ.get("CALIBRANT_SECONDS", "inf"))
 _SAVED_EVERY = 60.0
 
@@ -78,6 +80,16 @@ def markdown_table(columns, rows):
         *("| " + " | ".join(str(value) for value in row) + " |" for row in rows),
         "",
     ]
+
+
+def broken_rates(runs):
+    """Return how often a promise broke, with its interval, and the mean of what it gave.
+
+    `runs` are pairs of whether it broke and how much was answered, kept or in a set.
+    """
+    broken, share = np.array(runs, dtype=float).T
+    low, high = share_interval(int(broken.sum()), len(broken))
+    return f"{100 * broken.mean():.1f} % [{100 * low:.1f}, {100 * high:.1f}]", f"{share.mean():.2f}"
 
 
 def share_interval(count, runs):

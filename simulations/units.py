@@ -6,20 +6,18 @@ world, with the chance of each unit instead of its outcome where the world knows
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import polars as pl
 from benchmarks.harness import DATA
 from scipy.special import expit
 
-from calibrant.trust.prediction_sets import PredictionSets, mass_up_to
 from calibrant.trust.selective.certify import certify
 from calibrant.trust.units import backoff_threshold, run_rows, steps_saved, unit_rows
-from simulations._pieces import markdown_table, share_interval, write_page
+from calibrant.verbs.decide import decide
+from simulations import _unit_sets
+from simulations._pieces import RUNS, broken_rates, markdown_table, share_interval, write_page
 
-RUNS = int(os.environ.get("CALIBRANT_REPEATS", "400"))
-TRUTH = 400_000
+TRUTH, TABLES = 400_000, 20
 DELTA = 0.1
 SEED = 62
 FIELDS = np.array([0, 0, 0, 0, 0.5, 0.5, -1.2, -1.6])
@@ -82,7 +80,7 @@ def document_promises():
                 result.setdefault("naive: each field", []).append((error > limit, share))
             for rule, runs in result.items():
                 best = truth.get(rule, least).best(limit)
-                rows.append([f"{limit:.0%}", count, rule, *_rates(runs), f"{best:.2f}"])
+                rows.append([f"{limit:.0%}", count, rule, *broken_rates(runs), f"{best:.2f}"])
     return markdown_table(
         ["limit", "documents", "rule", "promise broken", "share answered", "best possible"], rows
     )
@@ -91,12 +89,6 @@ def document_promises():
 def _right(world):
     stated, wrong, _ = world
     return stated, ~wrong
-
-
-def _rates(runs):
-    broken, share = np.array(runs, dtype=float).T
-    low, high = share_interval(int(broken.sum()), len(broken))
-    return f"{100 * broken.mean():.1f} % [{100 * low:.1f}, {100 * high:.1f}]", f"{share.mean():.2f}"
 
 
 def agents(rng, count):
@@ -133,7 +125,7 @@ def stopping():
                     saved.append(0.0 if at is None else steps_saved(c, run, 1 - at))
         for rule, runs in result.items():
             words = f"{np.mean(saved):.2f}" if rule == "per run" else ""
-            rows.append([count, rule, *_rates(runs), words])
+            rows.append([count, rule, *broken_rates(runs), words])
     return markdown_table(["runs", "rule", "promise broken", "stopped", "steps saved"], rows)
 
 
@@ -151,8 +143,8 @@ def claims():
                 at = backoff_threshold(c, y, unit, max_error=limit, delta=DELTA)
                 runs.append(_kept(at, needed, stated, limit))
                 conformal.append(_kept(_conformal(c, y, unit, limit), needed, stated, limit))
-            rows.append([f"{limit:.0%}", count, "with certainty", *_rates(runs)])
-            rows.append([f"{limit:.0%}", count, "conformal, on average", *_rates(conformal)])
+            rows.append([f"{limit:.0%}", count, "with certainty", *broken_rates(runs)])
+            rows.append([f"{limit:.0%}", count, "conformal, on average", *broken_rates(conformal)])
     return markdown_table(["limit", "answers", "rule", "promise broken", "claims kept"], rows)
 
 
@@ -264,7 +256,7 @@ def real_rows():
                     error, share = world.at(cut) if cut is not None else (0.0, 0.0)
                     result.setdefault(rule, []).append((error > limit, share))
             for rule, runs in result.items():
-                rows.append([f"{limit:.0%}", count, rule, *_rates(runs)])
+                rows.append([f"{limit:.0%}", count, rule, *broken_rates(runs)])
     return markdown_table(["limit", "questions", "rule", "promise broken", "share answered"], rows)
 
 
@@ -305,39 +297,50 @@ def real_claims():
                     float((needed > cut).mean()) > limit, float((said > cut).mean())
                 )  # fmt: skip
                 result.setdefault(rule, []).append(kept)
-        rows += [[f"{limit:.0%}", rule, *_rates(runs)] for rule, runs in result.items()]
+        rows += [[f"{limit:.0%}", rule, *broken_rates(runs)] for rule, runs in result.items()]
     return markdown_table(["limit", "rule", "promise broken", "answers or claims kept"], rows)
 
 
-def class_sets():
-    """Sets of classes: ours against split conformal sets of the same score (MAPIE's `aps`)."""
-    rng, rows = np.random.default_rng(SEED + 6), []
-    for sharpness in (0.5, 1.0, 3.0):
-        fresh = classes(rng, 20_000, sharpness)
-        for count in (100, 500):
-            result = {}
-            for _ in range(RUNS):
-                p, label = classes(rng, count, sharpness)
-                ours = PredictionSets.fit(p, label, max_error=0.1)
-                k = int(np.ceil((count + 1) * 0.9))
-                needed = np.sort(mass_up_to(p)[np.arange(count), label])
-                mean = PredictionSets(float(needed[min(k, count) - 1]), 0.1, DELTA, count)
-                for rule, sets in (("with certainty", ours), ("conformal, on average", mean)):
-                    inside = sets.covers(fresh[0])
-                    missed = 1 - inside[np.arange(len(inside)), fresh[1]].mean()
-                    size = inside.sum(axis=1).mean()
-                    result.setdefault(rule, []).append((missed > 0.1, size))
-            for rule, runs in result.items():
-                rows.append([f"{sharpness:g}", count, rule, *_rates(runs)])
-    return markdown_table(["sharpness", "labels", "rule", "promise broken", "mean size"], rows)
+def through_the_product():
+    """`decide` on whole tables: does it let pass what the engine does that the other parts run?"""
+    rng, same, limit = np.random.default_rng(SEED + 8), {}, 0.2
+    for _ in range(TABLES):
+        c, y, unit = flat(*_right(documents(rng, 400)))
+        for score in ("product", "min", "mean"):
+            units = unit_rows(c, y, unit, score=score)
+            same.setdefault(f"documents, {score}", []).append(
+                _same(
+                    _certified(units, limit), _decided(c, y, unit, limit, score=score), units.score
+                )
+            )
+        at = backoff_threshold(c, y, unit, max_error=limit, delta=DELTA)
+        same.setdefault("claims dropped", []).append(
+            _same(at, _decided(c, y, unit, limit, drop=True), c)
+        )
+        c, y, run = agents(rng, 300)
+        units = run_rows(c, y, run)
+        same.setdefault("runs that stop", []).append(
+            _same(_certified(units, limit), _decided(c, y, run, limit, stop=True), units.score)
+        )
+    rows = [[kind, len(found), sum(found)] for kind, found in same.items()]
+    return markdown_table(["promise", "tables", "same rows pass"], rows)
 
 
-def classes(rng, count, sharpness):
-    """Stated probabilities of six classes, over-sure where sharpness is above 1, and the class."""
-    true = rng.dirichlet(np.full(6, 0.5), count)
-    label = (rng.random((count, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(0, 5)
-    stated = (true + 1e-6) ** sharpness
-    return stated / stated.sum(axis=1, keepdims=True), label
+def _certified(units, limit):
+    return certify(units.score, units.wrong, max_error=limit, delta=DELTA).threshold
+
+
+def _decided(c, y, unit, limit, **options):
+    table = pl.DataFrame({"confidence": c, "correct": y.astype(int), "unit": unit.astype(str)})
+    (entry,) = decide(table, unit="unit", max_error=limit, delta=DELTA, **options)["results"]
+    return entry["threshold"]
+
+
+def _same(a, b, score):
+    """Return whether two thresholds, which may be written differently, let the same rows pass."""
+    if a is None or b is None:
+        return a is b
+    return np.array_equal(score >= a - 1e-9, score >= b - 1e-9)
 
 
 PARTS = {
@@ -347,7 +350,13 @@ PARTS = {
     "clusters": lambda: ["## Rows that hang together, at the limit", "", *row_promises()],
     "real_rows": lambda: ["## Real: questions x four models x two prompts", "", *real_rows()],
     "real_claims": lambda: ["## Real: 995 claims in 150 answers", "", *real_claims()],
-    "sets": lambda: ["## Sets of classes that miss at most 10 %", "", *class_sets()],
+    "sets": lambda: ["## Sets of classes that miss at most 10 %", "", *_unit_sets.class_sets()],
+    "product": lambda: [
+        "## The same through `calibrant decide`",
+        "",
+        *through_the_product(),
+    ],
+    "real_sets": lambda: ["## Real: options of HellaSwag", "", *_unit_sets.real_sets()],
 }
 
 

@@ -68,6 +68,8 @@ def classwise_result(
     settings = {**document["settings"], "classwise": True, **table_settings(table)}
     document |= document_head("audit", data, seed=document["seed"], settings=settings)
     document["data"]["questions"] = max(entry["questions"] for entry in document["results"])
+    # Nobody named the columns of this table, which has a row per class.
+    document["reading"] = {**document["reading"], "cluster": None, "sentence": None}
     # The means of shares that add up to 1 agree whatever a model says.
     tautologies = ("audit.over_confident", "audit.under_confident")
     document["claims"] = [

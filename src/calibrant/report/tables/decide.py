@@ -1,5 +1,7 @@
 """Tables of decisions: `decide`, `mend` and `cascade`."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
