@@ -7,7 +7,7 @@ import pytest
 from calibrant.answers.samples import grade_samples, read_samples
 from calibrant.answers.semantics import Grader, Options, cluster_answers, grade_answers
 from calibrant.answers.semantics.grading.doubt import is_doubtful, joined
-from calibrant.models.inference.judge import MODEL, MeaningQuery, EmbeddedJudge, available
+from calibrant.models.inference.judge import MODEL, EmbeddedJudge, MeaningQuery, available
 
 weights = pytest.mark.skipif(not available(), reason=f"no weights: calibrant models fetch {MODEL}")
 ASKED = [

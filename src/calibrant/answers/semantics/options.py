@@ -33,7 +33,7 @@ class Options:
         Normalisation steps, all where None.
     clustering
         ``hybrid`` (rules, then embeddings where an embedder is given, then the judge where one
-        is given), ``rules``, ``exact``, ``embeddings`` (rules and embeddings, no judge) or
+        is given, else the embedded one), ``rules``, ``exact``, ``embeddings`` (rules and embeddings) or
         ``judge`` (exact strings, then the judge).
     grading
         ``hybrid`` (rules and words; the judge, where given, for what these leave open),
@@ -42,7 +42,8 @@ class Options:
         Who is asked, how often at most, and how (``confirmed``, ``which``,
         ``pairwise``, ``group``).
     embedded
-        The judge that has learned to read (`embedded_judge`): it reads what words have decided.
+        The judge that has learned to read (`embedded_judge`): it reads what words have decided,
+        and says which answers are one where rules leave it open.
     embedder, same_cosine, different_cosine
         Sentence embeddings and their calibrated thresholds; only phrases are compared.
     pair_model
