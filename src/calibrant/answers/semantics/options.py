@@ -33,8 +33,8 @@ class Options:
         Normalisation steps, all where None.
     clustering
         ``hybrid`` (rules, then embeddings where an embedder is given, then the judge where one
-        is given, else the embedded one), ``rules``, ``exact``, ``embeddings`` (rules and embeddings) or
-        ``judge`` (exact strings, then the judge).
+        is given, else the embedded one), ``rules``, ``exact``, ``embeddings`` (rules and
+        embeddings) or ``judge`` (exact strings, then the judge).
     grading
         ``hybrid`` (rules and words; the judge, where given, for what these leave open),
         ``rules``, ``exact``, ``embeddings`` (rules, words and cosine) or ``judge``.
