@@ -99,6 +99,8 @@ def test_the_token_of_the_labelling_page_lies_open_nowhere(tmp_path, existing):
             store = LabelStore(path)
             store.add_wave([ItemKey("1", "a")], [1.0], design="random", frame=1)
             store.close()
+            # As version 0.2 made it.
+            path.chmod(0o644)
         rows = pl.DataFrame({"question_id": ["1"], "model": ["m"], "method": ["s"],
                              "confidence": [0.5], "answer": ["a"]})  # fmt: skip
         server = LabelServer(LabelSession(rows, LabelStore(path)))
