@@ -28,7 +28,7 @@ from studies._page import DATA, StudyPage
 RATED = (50, 100, 300)
 REPEATS = int(os.environ.get("CALIBRANT_REPEATS", "1000"))
 # A whole document, and a package that refits its curve for every interval, are slower.
-FEWER = max(REPEATS // 5, 1)
+FEWER, FEWEST = max(REPEATS // 25, 1), max(REPEATS // 50, 1)
 _SIDES, _WINS = {"1": "A", "2": "B", "0": "tie"}, {"A": 1.0, "B": 0.0, "tie": 0.5}
 _LEXICAL = r"\b(a|an|the)\b|[[:punct:]]"
 
@@ -174,7 +174,7 @@ def packages():
     if importlib.util.find_spec("truescore"):
         found["truescore"] = (_truescore, REPEATS)
     if importlib.util.find_spec("cje"):
-        found["CJE"] = (_cje, max(REPEATS // 16, 1))
+        found["CJE"] = (_cje, FEWEST)
     return found
 
 
@@ -184,7 +184,6 @@ def mean_rows(one: JudgedSet):
     code = None if "model" not in one.frame.columns else _codes(one.frame["model"])
     truth = y.mean()
     for n in RATED:
-        widths = {}
         for name, (interval, repeats) in packages().items():
             rng = named_stream(0, "judges", one.name, n)
             began, ends = time.process_time(), []
@@ -192,10 +191,10 @@ def mean_rows(one: JudgedSet):
                 ends.append(interval(s, y, rng.choice(y.size, n, replace=False), code))
             spent = (time.process_time() - began) / repeats
             low, high = np.array(ends).T
-            widths[name] = float((high - low).mean())
             yield {"set": one.name, "rated": n, "package": name, "draws": repeats,
                    "covers": float(((low <= truth) & (truth <= high)).mean()),
-                   "width": one.span * widths[name], "ms": 1000 * spent}  # fmt: skip
+                   "width": one.span * float((high - low).mean()), "ms": 1000 * spent,
+                   "left": 1 - n / y.size}  # fmt: skip
 
 
 def _codes(column: pl.Series) -> np.ndarray:
@@ -326,34 +325,39 @@ def write_page(means: pl.DataFrame, documents: pl.DataFrame, favours: pl.DataFra
     page = StudyPage("judges", "Judges beside people: do the intervals hold?")
     page.text(
         "Real sets in which people rated every row, so that the truth is known: SummEval (two "
-        "experts, 1 to 5), PandaLM (pairs), NQ-301 and EVOUNA-NQ (yes or no). Rows to rate are "
-        "drawn at random again and again."
+        "experts, 1 to 5), PandaLM and LLMBar (pairs), NQ-301 and EVOUNA-NQ (yes or no). Rows to "
+        "rate are drawn at random again and again."
     )
     page.heading("People's mean, beside other packages")
     page.text(
         "The same draws for all; CJE, which is slower, has fewer of them. Coverage of 95 % "
-        "intervals: the mean over sets, and the least. Width: relative to people alone. PPI, PPI++ "
-        "and CJE speak of all rows like these, `calibrant judge` of the rows of the table."
+        "intervals: the mean over sets, and the least. Width: relative to people alone. The other "
+        "packages speak of all rows like these, `calibrant judge` of the rows of the table, of "
+        "which some are rated already; the last width leaves that advantage out."
     )
     alone = means.filter(package="people alone").select("set", "rated", alone="width")
     joined = means.join(alone, on=["set", "rated"])
     joined = joined.with_columns(ratio=pl.col("width") / pl.col("alone"))
+    own = pl.col("package").is_in(["calibrant judge", "people alone"])
+    endless = pl.col("ratio") * pl.when(own).then(1.0).otherwise(pl.col("left").sqrt())
     for n in RATED:
         rows = joined.filter(rated=n).group_by("package", maintain_order=True).agg(
             pl.col("covers").mean().alias("mean"), pl.col("covers").min().alias("least"),
-            pl.col("ratio").mean(), pl.col("ms").mean(), pl.col("draws").sum(),
+            endless.mean().alias("endless"), pl.col("ratio", "ms").mean(), pl.col("draws").sum(),
         )  # fmt: skip
         page.table(
-            [f"{n} rated", "covers (least)", "width", "ms a table", "tables"],
+            [f"{n} rated", "covers (least)", "width", "of all rows like these", "ms", "tables"],
             [(r["package"], f"{100 * r['mean']:.1f} % ({100 * r['least']:.1f})",
-              f"{r['ratio']:.2f}", f"{r['ms']:.1f}", f"{r['draws']:,}")
+              f"{r['ratio']:.2f}", f"{r['endless']:.2f}", f"{r['ms']:.1f}", f"{r['draws']:,}")
              for r in rows.iter_rows(named=True)],
         )  # fmt: skip
     page.heading("Every set")
-    page.table(["set", "rated", "package", "tables", "covers", "width", "of people alone"],
-               [(r["set"], r["rated"], r["package"], r["draws"], f"{100 * r['covers']:.1f} %",
-                 r["width"], f"{r['ratio']:.2f}")
-                for r in joined.iter_rows(named=True)])  # fmt: skip
+    mine, theirs = (joined.filter(package=name) for name in ("calibrant judge", "PPI++ (ppi_py)"))
+    rows = mine.join(theirs, on=["set", "rated"], how="left", suffix="_ppi")
+    page.table(["set", "rated", "covers", "width", "of people alone", "PPI++ covers", "its width"],
+               [(r["set"], r["rated"], f"{100 * r['covers']:.1f} %", r["width"],
+                 f"{r['ratio']:.2f}", f"{100 * (r['covers_ppi'] or 0):.1f} %", r["width_ppi"])
+                for r in rows.iter_rows(named=True)])  # fmt: skip
     page.heading("The other numbers of a document")
     page.text(
         "Whole documents of tables drawn with replacement from each set, which is then the "
