@@ -13,7 +13,7 @@ from calibrant.core.arrays import Floats, Indices
 from calibrant.metrics.stats.clusters import FEWEST
 from calibrant.metrics.stats.group_test import CellResiduals, group_test, order_p_value
 
-GroupingKind: TypeAlias = Literal["column", "part", "text", "day", "order"]
+GroupingKind: TypeAlias = Literal["column", "unit", "part", "text", "day", "order"]
 
 # The chance that anything fires among independent rows; groupings have two thirds of it.
 LEVEL = 0.03
@@ -36,8 +36,8 @@ class Grouping(Struct, frozen=True):
     Parameters
     ----------
     kind
-        A whole ``column``, a ``part`` of its ids, what its texts share, its ``day``, or an
-        ``order`` of the rows.
+        A whole ``column``, one whose values have one outcome each (``unit``), a ``part`` of its
+        ids, what its texts share, its ``day``, or an ``order`` of the rows.
     column
         The column; None for the order in which rows stand.
     words
