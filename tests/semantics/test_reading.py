@@ -201,3 +201,11 @@ def test_a_class_that_the_judge_joined_has_one_grade():
     assert graded.semantics["class_id"].to_list() == [0, 0, 0]
     assert graded.semantics["correct"].to_list() == [True, True, True]
     assert graded.semantics_document["joined_by"]["judge"] == 1
+
+
+def test_many_different_answers_are_not_all_compared():
+    judge = SameWords()
+    answers = [f"the {n * 'very '}broken pump" for n in range(1, 31)]
+    found = cluster_answers(answers, question="Why?", options=Options(embedded=judge))
+    assert len(set(found)) == 30
+    assert 0 < len(judge.pairs) <= 2 * 3 * 30

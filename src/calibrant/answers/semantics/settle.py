@@ -136,7 +136,7 @@ class Settler:
             similarity=self.similarity if how in ("hybrid", "embeddings") else None,
             mode="which" if self.docket is None else self.options.judge_mode,
             ask=self.sameness is not None and how in ("hybrid", "judge"),
-            ask_names=self.docket is not None,
+            ask_all=self.docket is not None,
             rules=how != "judge",
             tolerance=self.options.tolerance,
             counts=group.counts,

@@ -22,7 +22,7 @@ from calibrant.answers.semantics.same.rules import relate
 from calibrant.answers.semantics.typed import Relation
 
 MODES = ("confirmed", "which", "pairwise", "group")
-_MOST_CANDIDATES = 20
+_MOST_CANDIDATES, _FEW_CANDIDATES = 20, 3
 # Calibrated on phrases with human labels (docs/studies/semantics.md): from the first value
 # upwards every answer was accepted, up to the second no more than without any common word.
 SAME_COSINE, DIFFERENT_COSINE = 0.8, 0.2
@@ -72,7 +72,7 @@ def hybrid_steps(
     similarity: Similarity | None = None,
     mode: str = "confirmed",
     ask: bool = True,
-    ask_names: bool = True,
+    ask_all: bool = True,
     rules: bool = True,
     tolerance: float = 1e-9,
     counts: Sequence[int] | None = None,
@@ -92,8 +92,9 @@ def hybrid_steps(
         as the way out.
     ask
         Whether there is a judge; without one, what is doubtful stays apart.
-    ask_names
-        Whether the judge is asked about names without a common word: rarely one, and many.
+    ask_all
+        Whether it is also asked about names without a common word and about distant classes: a
+        judge that reads each pair for itself would read for hours where 50 draws all differ.
     rules
         Whether rules may join forms before the judge is asked.
     counts
@@ -113,7 +114,7 @@ def hybrid_steps(
         )
     else:
         partition, decided = cluster.Partition(len(forms)), Counter()
-    worker = _Joiner(question or "", forms, weights, partition, decided, similarity, ask_names)
+    worker = _Joiner(question or "", forms, weights, partition, decided, similarity, ask_all)
     if len(set(partition.ids())) > 1:
         worker.by_similarity()
         if ask:
@@ -137,7 +138,7 @@ class _Joiner:
     partition: cluster.Partition
     decided: Counter[str]
     similarity: Similarity | None
-    ask_names: bool = True
+    ask_all: bool = True
     cosines: npt.NDArray[np.float64] | None = None
     calls: int = 0
 
@@ -267,12 +268,15 @@ class _Joiner:
             # Small differences of likeness are noise: then the heavier class is the better bet.
             key=lambda other: (-round(self._alike(mine, other.representative), 1), -other.weight),
         )
-        return ranking[:_MOST_CANDIDATES]
+        return ranking[: _MOST_CANDIDATES if self.ask_all else _FEW_CANDIDATES]
 
     def _may_be_one(self, a: Form, b: Form) -> bool:
+        """Return whether it is worth asking: rules say no, or names share no word, is not."""
         relation, rule = relate(a, b)
-        named_apart = rule == "unrelated" and a.named and b.named and not self.ask_names
-        return relation is not Relation.DIFFERENT and not named_apart
+        phrases = is_phrase(a) and is_phrase(b)
+        return relation is not Relation.DIFFERENT and (
+            self.ask_all or phrases or rule != "unrelated"
+        )
 
     def _alike(self, a: int, b: int) -> float:
         if self.cosines is not None:
