@@ -1,10 +1,16 @@
 """Terminals that know few letters, have no columns, or are closed."""
 
+import io
 import os
 import subprocess
 import sys
+import time
 
 import pytest
+
+from calibrant.cli import progress
+from calibrant.cli.catalog import VERBS, verb_function
+from calibrant.cli.command import _supplied, cluster_speaks_on_stderr
 
 ROWS = "".join(f"gr\u00f6\u00dfe,{i % 7 / 7:.2f},{i % 2}\n" for i in range(40))
 BARE = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -45,3 +51,54 @@ def test_a_name_that_cannot_be_shown_does_not_hide_the_rest(tmp_path):
     assert b"gr??e" in shown.stdout or b"is right" in shown.stdout
     assert "gr\u00f6\u00dfe" in (tmp_path / "out.json").read_text(encoding="utf-8")
     assert "gr\u00f6\u00dfe" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+class Screen(io.StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def bars_at_once(monkeypatch):
+    """Return a screen on which a bar is drawn at once."""
+    monkeypatch.setattr("calibrant.cli.progress._SHOWN_AFTER_S", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", shown := Screen())
+    return shown
+
+
+def until(screen, words):
+    for _ in range(400):
+        if words in screen.getvalue():
+            return
+        time.sleep(0.02)
+    raise AssertionError(screen.getvalue())
+
+
+def test_work_that_takes_a_while_moves_a_bar_and_then_counts(monkeypatch):
+    screen = bars_at_once(monkeypatch)
+    with progress.StepBar("calibrant audit") as bar:
+        until(screen, "calibrant audit")
+        bar("models", 1, 3)
+        until(screen, "1/3")
+    assert sys.stderr is screen
+    assert screen.getvalue().endswith("\x1b[2K")
+    before = screen.getvalue()
+    monkeypatch.setattr("calibrant.cli.progress._SHOWN_AFTER_S", 60.0)
+    with progress.StepBar("calibrant audit"):
+        pass
+    assert screen.getvalue() == before
+
+
+@pytest.mark.parametrize("words", VERBS)
+def test_every_verb_that_works_has_a_bar_and_none_that_waits(words, monkeypatch):
+    """A server that is up waits for callers, and `run` asks its question on that line."""
+    screen = bars_at_once(monkeypatch)
+    waits = words in ("view", "serve", "label serve", "run")
+    output = sys.stdout
+    with cluster_speaks_on_stderr(), _supplied(verb_function(words), words, quiet=False):
+        if not waits:
+            until(screen, f"calibrant {words}")
+    assert sys.stdout is output
+    assert (f"calibrant {words}" in screen.getvalue()) is not waits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import signal
@@ -179,13 +180,14 @@ class VerbCommand(click.Command):
             error.for_shell({p.name: p.word for p in self.verb.parameters.values()})
             raise
 
-    def _command(self, texts: Mapping[str, Any], more: Mapping[str, str]) -> str:
+    def _command(self, texts: Mapping[str, Any], more: Mapping[str, Any]) -> str:
         """Return the call that was typed with further options."""
         typed = click.get_current_context().meta[_TYPED]
         words = ["calibrant", *self.words.split(), *typed]
         for name, value in more.items():
             if texts.get(name) is None:
-                words += [f"--{self.verb.parameters[name].word}", value]
+                words.append(f"--{self.verb.parameters[name].word}")
+                words += [] if value is True else [value]
         return shlex.join(words)
 
     def _run_verb(self, texts: Mapping[str, Any]) -> None:
@@ -228,7 +230,8 @@ class VerbCommand(click.Command):
         if hasattr(signal, "siginterrupt"):
             # Polars, imported with the verb, lets reads and waits go on after Ctrl-C.
             signal.siginterrupt(signal.SIGINT, True)
-        with _supplied(self.verb, quiet=quiet) as more, cluster_speaks_on_stderr():
+        # A bar gives standard output back as it found it, so it begins within and ends first.
+        with cluster_speaks_on_stderr(), _supplied(self.function, self.words, quiet) as more:
             try:
                 return self.function(**given, **more)
             except KeyboardInterrupt:
@@ -308,19 +311,22 @@ def _given(parameters: Mapping[str, Parameter], texts: Mapping[str, Any]) -> dic
 
 
 @contextmanager
-def _supplied(verb: Verb, *, quiet: bool) -> Iterator[dict[str, Any]]:
-    """Yield the arguments that the command line supplies by itself."""
-    if not verb.supplied:
-        yield {}
-        return
-    # Loaded here: most verbs show no progress and ask nothing.
+def _supplied(function: Callable[..., Any], words: str, quiet: bool) -> Iterator[dict[str, Any]]:
+    """Yield the arguments that the command line supplies by itself; meanwhile a bar may move."""
+    # Loaded here: help and refusals need none of it.
     from calibrant.cli import progress
 
+    supplied = declaration(function).supplied
+    # A server that is up waits, and a question needs the line: neither is work in progress.
+    waits = "on_start" in inspect.signature(function).parameters
     with ExitStack() as stack:
+        bar = progress.StepBar(f"calibrant {words}")
+        if not (waits or quiet or "confirmation" in supplied.values()):
+            stack.enter_context(bar)
         makers: dict[str, Callable[[], Any]] = {
             "alarms": lambda: progress.announce,
             "confirmation": lambda: progress.agreed,
-            "steps": lambda: stack.enter_context(progress.StepBar()),
-            "progress": lambda: stack.enter_context(progress.RunBar(enabled=not quiet)),
+            "steps": lambda: bar,
+            "progress": lambda: stack.enter_context(progress.RunBar(enabled=not quiet, before=bar)),
         }
-        yield {name: makers[kind]() for name, kind in verb.supplied.items()}
+        yield {name: makers[kind]() for name, kind in supplied.items()}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-import time
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import printable
@@ -12,23 +13,24 @@ from calibrant.findings.claims.monitor import announcement
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_SHOWN_AFTER_S = 1.0
+_SHOWN_AFTER_S = 1.5
 
 
-def _bar(*fields: str, enabled: bool = True, **options: Any) -> Progress:
+def _bar(*fields: str, enabled: bool = True, counts: bool = True, **options: Any) -> Progress:
     """Return a bar on standard error; nothing is drawn where that is no terminal."""
     # Loaded here: most work ends before a bar is shown.
     from rich import progress
     from rich.console import Console
 
     console = Console(stderr=True)
+    left = progress.MofNCompleteColumn(), progress.TimeRemainingColumn(compact=True)
     return progress.Progress(
         # A model's name in brackets is no style.
         progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
-        progress.MofNCompleteColumn(),
+        *left[:counts],
         *(progress.TextColumn(f"{{task.fields[{name}]}}") for name in fields),
-        progress.TimeRemainingColumn(compact=True),
+        left[1] if counts else progress.TimeElapsedColumn(),
         console=console,
         disable=not enabled or not console.is_terminal,
         **options,
@@ -43,8 +45,9 @@ class RunBar:
     has a line of its own, also where there is no terminal for a bar.
     """
 
-    def __init__(self, *, enabled: bool) -> None:
+    def __init__(self, *, enabled: bool, before: StepBar) -> None:
         self._speaks = enabled
+        self._before = before
         self._progress = _bar("rate", "cost", enabled=enabled)
         self._task: Any = None
         self._priced = False
@@ -63,6 +66,7 @@ class RunBar:
 
     def start(self, model: str, draws: int, *, priced: bool) -> None:
         """Begin a line for a model."""
+        self._before.stop()
         self._progress.start()
         self._priced = priced
         self._task = self._progress.add_task(printable(model), total=draws, rate="", cost="")
@@ -86,28 +90,61 @@ class RunBar:
 
 
 class StepBar:
-    """A bar on standard error for work that takes a while; it is gone when the work is done."""
+    """A bar on standard error for work that takes a while; it is gone when the work is done.
 
-    def __init__(self) -> None:
+    It moves while nobody knows how much is left, and counts once the verb tells its steps. For work
+    that ends at once nothing is shown, nor where standard error is no terminal.
+    """
+
+    def __init__(self, words: str) -> None:
+        self._words = words
         self._progress: Progress | None = None
         self._task: Any = None
-        self._began = time.monotonic()
+        self._step: tuple[str, int, int] | None = None
+        self._stopped = False
+        self._lock = Lock()
+        self._timer = Timer(_SHOWN_AFTER_S, self._show)
+        self._timer.daemon = True
 
     def __enter__(self) -> StepBar:
+        is_screen = sys.stderr is not None and sys.stderr.isatty()
+        if is_screen and os.environ.get("TERM") != "dumb":
+            self._timer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bar away; it does not come back."""
+        self._timer.cancel()
+        with self._lock:
+            self._stopped = True
+            if self._progress is not None:
+                self._progress.stop()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Show how much is done; what ends at once is not shown at all."""
-        if self._progress is None and time.monotonic() - self._began > _SHOWN_AFTER_S:
-            self._progress = _bar(transient=True)
-            self._progress.start()
-            self._task = self._progress.add_task(what, total=total)
+        """Say how much is done."""
+        with self._lock:
+            is_first, self._step = self._step is None, (what, done, total)
+            if self._progress is not None:
+                if is_first:
+                    self._draw()
+                self._progress.update(self._task, completed=done, total=total)
+
+    def _show(self) -> None:
+        with self._lock:
+            if not self._stopped:
+                self._draw()
+
+    def _draw(self) -> None:
+        """Begin a bar that moves, or in its place one that counts."""
         if self._progress is not None:
-            self._progress.update(self._task, completed=done, total=total)
+            self._progress.stop()
+        what, done, total = self._step or (self._words, 0, None)
+        self._progress = _bar(counts=total is not None, transient=True)
+        self._task = self._progress.add_task(what, completed=done, total=total)
+        self._progress.start()
 
 
 def announce(alarm: dict[str, Any]) -> None:
