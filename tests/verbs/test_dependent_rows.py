@@ -235,3 +235,19 @@ def test_a_stream_sees_prefixes_columns_and_order(tmp_path):
     ]
     assert widths[0] == pytest.approx(widths[1], rel=0.25)
     assert shown(streamed) == []
+
+
+def test_labels_of_a_pool_are_of_this_pool():
+    """Drawn at random from it they need no clusters; what holds of others is said."""
+    table = customers(np.random.default_rng(13), sd=0.15)
+    some = pl.when(pl.int_range(pl.len()) < 900).then("correct")
+    states = [
+        cal.label_status(rows.with_columns(correct=some), existing="random")
+        for rows in (table, table.drop("customer"))
+    ]
+    (note,) = states[0]["data"]["notes"]
+    assert note.startswith("Rows of one customer are right and wrong together. These numbers are")
+    assert "for other customers intervals would be" in note
+    assert note in " ".join(str(states[0]).split())
+    assert states[1]["data"]["notes"] == ["Rows look independent: order."]
+    assert states[0]["results"] == states[1]["results"]

@@ -51,7 +51,8 @@ def question_clusters(
     first = question_rows.unique("question_id", keep="first", maintain_order=True)
     rows = place.join(first, on="question_id", how="left", maintain_order="left")
     own = {*skip, *_of_answers(question_rows, rows)}
-    groupings = [*row_groupings(under_own_names(scores, rows), own)]
+    rows = under_own_names(rows, scores.reading, scores.assumed)
+    groupings = [*row_groupings(rows, own)]
     difference = _apart(confidence, correct)
     # Of two models one difference is all there is.
     models = np.unique(np.linspace(0, len(difference) - 1, _MOST_MODELS).astype(int)).tolist()

@@ -8,9 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from calibrant.core.arrays import Array, Floats, Indices, Mask
 from calibrant.data.label_schema import SPREAD
+from calibrant.data.reading import Reading
 from calibrant.data.reading.names import WORDS, bare
 from calibrant.data.score_table import ScoreBlock, Scores
 from calibrant.metrics.stats.dependence import (
@@ -38,6 +40,9 @@ _SEPARATOR = r"[-_/#:|.@\s]+"
 _DATE = r"^\d{4}-\d\d-\d\d"
 _OWN = frozenset(("model", "method", "answer", "weights", "correct", "confidence", "cluster_id"))
 _PLACE = "_place"
+# Units by content: so many with several rows, of so many on average, alike by chance in one table
+# of a million.
+_LEAST_UNITS, _MOST_STEPS, _BY_CHANCE = 20, 50, np.log(1e-6)
 # A kind of grouping, its words, and what gives its codes.
 _Way: TypeAlias = tuple[GroupingKind, str, Callable[[], Indices]]
 
@@ -79,7 +84,8 @@ def block_dependence(
     draws = scores.drawn_from is not None or SPREAD in frame.columns
     if block.cluster is not None or draws or frame.height < LEAST_ROWS:
         return None
-    rows = under_own_names(scores, frame), block.confidence, block.correct
+    frame = under_own_names(frame, scores.reading, scores.assumed)
+    rows = frame, block.confidence, block.correct
     return search_dependence(*rows, skip=skip, units=block.units)
 
 
@@ -97,13 +103,15 @@ def _known_groups(frame: pl.DataFrame, names: Collection[str]) -> list[Indices]:
     return known
 
 
-def under_own_names(scores: Scores, frame: pl.DataFrame) -> pl.DataFrame:
+def under_own_names(
+    frame: pl.DataFrame, reading: Reading, assumed: Collection[str]
+) -> pl.DataFrame:
     """Return rows whose ids have the name of their column; numbers of rows are no ids."""
     frame = frame.drop(_PLACE, strict=False)
-    request = scores.reading.columns.get("question_id", "question_id")
-    if "question_id" in scores.assumed:
+    question = reading.columns.get("question_id", "question_id")
+    if "question_id" in assumed:
         return frame.drop("question_id")
-    return frame if request in frame.columns else frame.rename({"question_id": request})
+    return frame if question in frame.columns else frame.rename({"question_id": question})
 
 
 def search_dependence(
@@ -142,7 +150,42 @@ def search_dependence(
         return _among_units(frame, confidences, right, units, skip)
     if frame.height < LEAST_ROWS:
         return Dependence()
+    if (unit := _outcome_units(frame, right, skip)) is not None:
+        whole = search_groups(confidences, right, [unit])
+        rest = _among_units(frame, confidences, right, unit.codes, {*skip, unit.words})
+        return replace(
+            rest, groups=(*whole.groups, *rest.groups)[:2], tested=("unit", *rest.tested)
+        )
     return _search(frame, confidences, right, skip, _known_groups(frame, skip))
+
+
+def _outcome_units(frame: pl.DataFrame, outcome: Floats, skip: Collection[str]) -> Grouping | None:
+    """Return the column whose values have one outcome each: a run's on every step of it."""
+    share = outcome.mean()
+    for name in frame.columns:
+        if name in skip or name in _OWN or bare(name) in _JUDGED:
+            continue
+        kind = frame.schema[name]
+        if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
+            continue
+        column = frame[name].cast(pl.String) if not kind.is_integer() else frame[name]
+        if not (_one_outcome(_codes(column.head(SAMPLE)), outcome[:SAMPLE])):
+            continue
+        codes = _codes(column)
+        size = np.bincount(codes)
+        several = size[size > 1]
+        # Large groups of one outcome tell it in other words; small ones are alike by chance.
+        chance = np.log(share**several + (1 - share) ** several).sum()
+        few = several.size < _LEAST_UNITS or several.mean() > _MOST_STEPS or chance > _BY_CHANCE
+        if not few and _one_outcome(codes, outcome):
+            return Grouping("unit", name, name, codes)
+    return None
+
+
+def _one_outcome(codes: Indices, outcome: Floats) -> bool:
+    first = np.zeros(_distinct(codes))
+    first[codes[::-1]] = outcome[::-1]
+    return bool((first[codes] == outcome).all())
 
 
 def _search(

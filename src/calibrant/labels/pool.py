@@ -12,6 +12,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.data import Scores, Study, load_scores, source_name
 from calibrant.data.formats import store_path
+from calibrant.data.groupings import search_dependence, under_own_names
 from calibrant.data.label_store import LabelStore
 from calibrant.data.reading import Reading
 from calibrant.data.reading.names import name_roles
@@ -19,7 +20,8 @@ from calibrant.data.sources.reading import ReadingOptions
 from calibrant.data.study import as_study
 from calibrant.data.tables import column_names, scan_table, with_question_columns
 from calibrant.labels.labelling.pools import peer_agreement
-from calibrant.labels.labelling.session import LabelSession
+from calibrant.labels.labelling.session import LabelledBlock, LabelSession
+from calibrant.metrics.stats.dependence import Dependence
 
 PEERS = "label_peers"
 
@@ -40,8 +42,8 @@ class OpenPool:
         Side information in use.
     in_file
         Outcomes that stand in the file itself.
-    reading
-        How the table was read.
+    reading, assumed
+        How the table was read, and roles that no column has.
     """
 
     session: LabelSession
@@ -51,6 +53,16 @@ class OpenPool:
     peers: bool
     in_file: int
     reading: Reading
+    assumed: tuple[str, ...] = ()
+
+    def dependence(self, block: LabelledBlock) -> Dependence:
+        """Search the labelled rows of a model for such as are right and wrong together."""
+        pool = block.pool
+        rows = self.session.rows[block.rows[pool.labelled]].drop(PEERS, strict=False)
+        rows = under_own_names(
+            rows.drop(self.judge or [], strict=False), self.reading, self.assumed
+        )
+        return search_dependence(rows, pool.confidence[pool.labelled], pool.correct[pool.labelled])
 
 
 def read_pool(table: Any, asked: ReadingOptions) -> Scores:
@@ -114,7 +126,16 @@ def open_pool(
                 hint="label the new rows as a table of their own",
             )
     in_file = int(np.isfinite(outcomes).sum())
-    return OpenPool(session, source, dict(scores.dropped), judge, peers, in_file, scores.reading)
+    return OpenPool(
+        session,
+        source,
+        dict(scores.dropped),
+        judge,
+        peers,
+        in_file,
+        scores.reading,
+        scores.assumed,
+    )
 
 
 def states_confidence(table: Any) -> bool:

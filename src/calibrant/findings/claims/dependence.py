@@ -26,8 +26,10 @@ NOT_SEARCHED = "Rows were read in parts: whether they hang together was not sear
 _WHOLE_TIMES = 9.95
 # Up to so many groups may be meant themselves, and not others like them.
 MOST_MEANT = 30
+_COLUMNS = ("column", "unit")
 _KINDS = {
     "column": ("column", "columns"),
+    "unit": ("unit", "units"),
     "part": ("prefix", "prefixes"),
     "text": ("pattern of texts", "patterns of texts"),
     "day": ("column of days", "columns of days"),
@@ -98,8 +100,8 @@ def groups_words(groups: DependentGroupsEntry) -> str:
         return "rows"
     if groups.kind == "day":
         return f"{groups.groups:,} days"
-    name = groups.column if groups.kind == "column" else groups.words
-    return f"{groups.groups:,} {'values' if groups.kind == 'column' else 'groups'} of {name}"
+    name = groups.column if groups.kind in _COLUMNS else groups.words
+    return f"{groups.groups:,} {'values' if groups.kind in _COLUMNS else 'groups'} of {name}"
 
 
 def of_these_words(entry: AuditBlock, test: str) -> str | None:
@@ -118,7 +120,7 @@ def of_these_words(entry: AuditBlock, test: str) -> str | None:
 def unit_words(entry: AuditBlock) -> str:
     """Return what more of would decide: labels, or what they come from."""
     search = entry.dependence
-    if search is not None and search.groups and search.groups[0].kind == "column":
+    if search is not None and search.groups and search.groups[0].kind in _COLUMNS:
         return _others(str(search.groups[0].column))
     return "labels" if entry.questions == entry.n else "questions or topics"
 
@@ -138,6 +140,8 @@ def clusters_words(entry: AuditBlock) -> str:
 
 
 def _together(groups: DependentGroupsEntry) -> str:
+    if groups.kind == "unit":
+        return f"All rows {_of_one(str(groups.column))} have the same outcome"
     words = {
         "column": f"Rows {_of_one(str(groups.column))}",
         "part": f"Rows whose {groups.column} begins alike",
@@ -175,8 +179,7 @@ def groups_sentence(groups: DependentGroupsEntry) -> Hint:
     >>> groups_sentence(user).shell()[75:]
     '(2.0 x wider). Name it with --cluster user, or keep one row of each.'
     """
-    ratio = groups.wider or groups.inflation
-    wider = f"{ratio:.{0 if ratio >= _WHOLE_TIMES else 1}f} x wider"
+    wider = _times_wider(groups.wider or groups.inflation)
     if groups.kind == "order":
         return Hint(
             f"{_together(groups)}: accuracy drifts, and intervals are {wider}. What is said may "
@@ -190,11 +193,13 @@ def groups_sentence(groups: DependentGroupsEntry) -> Hint:
             groups_words(groups),
             wider,
         )
-    column = groups.kind == "column" and groups.column is not None
+    column = groups.kind in _COLUMNS and groups.column is not None
     between = _others(str(groups.column)) if column else "these"
     start = Hint("{0}: intervals are between {1} ({2}).", _together(groups), between, wider)
     names = " Keep one row of each."
-    if column:
+    if groups.kind == "unit":
+        names = Hint(" Name it with {unit}.", unit=groups.column)
+    elif column:
         names = Hint(" Name it with {cluster}, or keep one row of each.", cluster=groups.column)
     text = start + names
     if groups.largest > LARGE_SHARE:
@@ -235,9 +240,34 @@ def withheld_sentence(groups: DependentGroupsEntry, *, mixed: bool = False) -> s
     )
 
 
+def pool_sentence(groups: DependentGroupsEntry) -> str:
+    """Say of labels that were drawn at random from a table what holds beyond it.
+
+    Examples
+    --------
+    >>> shared = {"groups": 51, "largest": 0.1, "inflation": 2.0, "p_value": 0.0}
+    >>> user = DependentGroupsEntry(kind="column", column="user", words="user", **shared)
+    >>> pool_sentence(user)[47:]
+    'These numbers are of this table: for other users intervals would be 2.0 x wider.'
+    """
+    others = "later rows"
+    if groups.kind != "order":
+        others = "rows of other groups"
+    if groups.kind in _COLUMNS:
+        others = f"other {_others(str(groups.column))}"
+    return (
+        f"{_together(groups)}. These numbers are of this table: for {others} intervals would be "
+        f"{_times_wider(groups.inflation)}."
+    )
+
+
+def _times_wider(ratio: float) -> str:
+    return f"{ratio:.{0 if ratio >= _WHOLE_TIMES else 1}f} x wider"
+
+
 def _ends(groups: DependentGroupsEntry) -> str:
     name = str(groups.column)
-    return f"One {name}" if groups.kind == "column" and name.isalpha() else "One of them"
+    return f"One {name}" if groups.kind in _COLUMNS and name.isalpha() else "One of them"
 
 
 def dependence_warnings(
@@ -259,7 +289,7 @@ def dependence_warnings(
     warnings = []
     for pairs in matches.values():
         widest, _ = max(pairs, key=lambda pair: pair[0].inflation)
-        columns = {"cluster": widest.column} if widest.kind == "column" else {}
+        columns = {"cluster": widest.column} if widest.kind in _COLUMNS else {}
         models = list(dict.fromkeys(model for _, model in pairs))
         sentences = groups_sentence(widest)
         text = sentences.shell() if typed else str(sentences)

@@ -1,6 +1,6 @@
 """Options that the commands of label share, and the document that is made of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Unpack
 
@@ -15,6 +15,11 @@ from calibrant.core.verb import INPUT, Option, declaration, verb
 from calibrant.data.sources.audit_options import table_settings
 from calibrant.data.sources.provenance import document_head
 from calibrant.data.sources.reading import ReadingOptions
+from calibrant.findings.claims.dependence import (
+    dependence_entry,
+    dependence_notes,
+    pool_sentence,
+)
 from calibrant.findings.claims.label import label_claims
 from calibrant.findings.documents.fields import typed
 from calibrant.labels.labelling.agreement import LabelNoise
@@ -150,7 +155,8 @@ class OpenTask(NamedTuple):
         session = work.session
         states = session.states()
         people = people_of(states)
-        results = [_entry(block, work, goals) for block in session.blocks(states)]
+        blocks = session.blocks(states)
+        results = [_entry(block, work, goals) for block in blocks]
         for entry in results:
             if people.label_error is not None and entry["labelled"]:
                 noise = LabelNoise(people.label_error, people.pairs)
@@ -160,6 +166,7 @@ class OpenTask(NamedTuple):
             **self.head,
             "settings": {**settings, **table_settings(self.columns)},
             "reading": work.reading.to_dict(),
+            "data": {"warnings": [], "notes": _dependence_notes(work, blocks)},
             "claims": [],
             "results": results,
             "people": people,
@@ -177,6 +184,13 @@ class OpenTask(NamedTuple):
         entries = typed(plain(document)).results
         claims = label_claims(entries, precision=goals["precision"], threshold=goals["threshold"])
         return {**document, "claims": [claim.to_dict() for claim in claims]}
+
+
+def _dependence_notes(work: OpenPool, blocks: Sequence[LabelledBlock]) -> list[str]:
+    """Say which labelled rows hang together: of the table itself everything holds all the same."""
+    entries = [dependence_entry(work.dependence(block)) for block in blocks]
+    notes = [pool_sentence(groups) for entry in entries for groups in entry.groups]
+    return list(dict.fromkeys(notes)) or dependence_notes(entries)
 
 
 def open_task(
