@@ -9,11 +9,14 @@ import pytest
 import calibrant as cal
 from apps.test_serve_secrets import studied  # noqa: F401 - a study that was asked once
 from calibrant.apps.serving import standing
-from calibrant.core.errors import StorageError
+from calibrant.core.errors import InputError, StorageError
 from calibrant.models.ledger import Ledger
 from calibrant.models.study.recipe import study_recipe
+from calibrant.trust.selective.policy import SelectivePolicy
+from calibrant.trust.units import UnitScore
 from clients.server import Endpoint
 from collect.studies import write_study
+from support import ROOT
 from workflows.test_serve_promise import ASKED, question, saved, served
 
 
@@ -168,6 +171,17 @@ def test_counts_are_those_of_the_ledger_under_load(tmp_path, endpoint):
     assert sorted(int(count) for _, count in ends) == [int(count) for _, count in ends]
 
 
+def test_the_page_of_whoever_is_on_call_names_every_number(tmp_path, endpoint):
+    async def act():
+        path = saved(tmp_path / "p.json")
+        async with served(tmp_path, path, endpoint.url) as (ask, _):
+            return (await ask(None, "/metrics", "GET", raw=True))[1]
+
+    there = set(re.findall(r"^# TYPE (calibrant_\w+) ", asyncio.run(act()), re.MULTILINE))
+    named = re.findall(r"calibrant_\w+", (ROOT / "docs" / "operating.md").read_text())
+    assert {*named} == there
+
+
 # -- nothing can be written ------------------------------------------------------------------------
 
 
@@ -203,3 +217,30 @@ def test_trusted_answers_say_the_same(tmp_path, endpoint):
     with cal.trusted(policy, f"{endpoint.url}/v1", measured_by="perplexity") as model:
         told = model.ask("What is the capital of Peru?")
     assert (told.decision, told.text) == ("defer", None)
+
+
+@pytest.mark.parametrize(
+    ("how", "passing", "failing", "words"),
+    [
+        ("min", [0.9], [0.9, 0.01], "of the units that pass have a wrong row"),
+        ("stop", [0.9, 0.8], [0.01], "of the stopped runs would have succeeded"),
+    ],
+)
+def test_a_policy_of_units_is_told_of_the_other_rows(
+    tmp_path, endpoint, how, passing, failing, words
+):
+    path = tmp_path / "p.json"
+    threshold = 0.95 if how == "stop" else 0.05
+    promise = {"max_error": 0.1, "delta": 0.1, "certified": True}
+    fitted = {"model": "oracle", "method": "confidence"}
+    SelectivePolicy(UnitScore(how), threshold, promise, "2026-11-17", 9, fitted).save(path)
+    with cal.trusted(path, f"{endpoint.url}/v1", measured_by="perplexity") as model:
+        answers = [
+            model.ask("What is the capital of Peru?", unit=rest) for rest in (passing, failing)
+        ]
+        before = len(endpoint.calls)
+        with pytest.raises(InputError, match="needs the confidences of the other rows"):
+            model.ask("What is the capital of Chile?")
+        assert len(endpoint.calls) == before, "nothing is bought for a question that is refused"
+    assert [answer.decision for answer in answers] == ["answer", "defer"]
+    assert words in answers[0].promise
