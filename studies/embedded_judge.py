@@ -12,7 +12,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,8 +28,8 @@ from studies._page import DATA, ROOT, StudyPage
 from studies.judge_rows import Row, words
 
 KEPT = ROOT / ".cache" / "judge_study.sqlite"
-WORDINGS = ("judge_fresh.csv", "judge_last.csv")
-EACH, PAIRS = 8, 300
+WORDINGS = "judge_last.csv"
+EACH, PAIRS, TIMED = 8, 200, 250
 # What people and a published judge say of 1,486 answers of NQ301: `data/NQ301_gpt-4.tsv` of
 # github.com/ehsk/OpenQA-eval (MIT), its column 'Acceptable?' beside people's, by `agreement`.
 PUBLISHED = ("GPT-4 (published verdicts)", 1486, "0.849 [0.826, 0.872]", "0.696 [0.651, 0.743]")
@@ -236,13 +235,12 @@ def main() -> None:
     )
     page.heading("Wordings written after the training")
     page.text(
-        "Thirty forms of sentences each, around right and other answers to the kept questions:"
-        " `judge_fresh` was written while judges were compared, `judge_last` when the shipped one"
-        " was frozen, and was read once."
+        f"Thirty forms of sentences (`studies/{WORDINGS}`), each around right and other answers to"
+        f" {EACH} of the kept questions. They were written when the shipped judge was frozen."
     )
     page.table(
         ["wordings", "n", "grader", "right", "sure", "wrong and sure"],
-        [line for name in WORDINGS for line in worded_lines(name, judge)],
+        worded_lines(judge),
     )
     page.heading("Its own audit")
     name = next(iter(sets))
@@ -260,7 +258,11 @@ def main() -> None:
     )
     page.table(["pairs joined by", "right", "joined among one", "joined among two"], joins(judge))
     page.heading("Time")
-    page.table(["`calibrant grade`, 1,000 answers", "seconds", "memory, MB"], times())
+    page.text(
+        f"`calibrant grade` of {TIMED} answers, each the only one to its question and model, in"
+        " seconds of one core: what other work there was on the machine changes it little."
+    )
+    page.table(["grader", "core seconds", "of 1,000 answers", "memory, MB"], times())
     page.write()
 
 
@@ -281,8 +283,8 @@ def joins(judge: EmbeddedJudge) -> list[list[Any]]:
 
 
 def times() -> list[list[Any]]:
-    """Return time and memory of `grade` on 1,000 answers, without the judge and with it."""
-    rows = [r for r in judge_rows.people()[0] if r.test == "nqval"][:1000]
+    """Return core seconds and memory of `grade`, without the judge and with it."""
+    rows = [r for r in judge_rows.people()[0] if r.test == "nqval"][:TIMED]
     table = pl.DataFrame(
         {
             "question": [r.question for r in rows],
@@ -291,34 +293,36 @@ def times() -> list[list[Any]]:
             "answers": [[r.answer] for r in rows],
         }
     )
-    found = []
+    found, before = [], _used()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "answers.jsonl"
         table.write_ndjson(path)
         for name, judge in (("rules", "none"), ("rules and judge", "")):
-            begin = time.perf_counter()
             command = ["-m", "calibrant", "grade", str(path), "--samples", "answers"]
             environment = {**os.environ, "CALIBRANT_JUDGE": judge}
             run = [sys.executable, *command, "--reference", "gold"]
             subprocess.run(run, env=environment, check=True, stdout=subprocess.DEVNULL)
-            seconds = time.perf_counter() - begin
+            seconds, before = _used() - before, _used()
             memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-            found.append([name, f"{seconds:.0f}", f"{memory:.0f}"])
+            first = found[0][1] if found else seconds
+            every = first + (seconds - first) * 1000 / len(rows)
+            found.append([name, round(seconds), round(every), round(memory)])
     return found
 
 
-def worded_lines(name: str, judge: EmbeddedJudge) -> list[list[Any]]:
+def _used() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def worded_lines(judge: EmbeddedJudge) -> list[list[Any]]:
     """Return how wordings are graded, by rules alone and with the judge."""
     lines: list[list[Any]] = []
-    right, wrong = worded_rows(name)
+    right, wrong = worded_rows(WORDINGS)
     for kind, rows in (("mean the right answer", right), ("mention it and mean another", wrong)):
         for title, reader in (("rules", None), ("rules and judge", judge)):
             found = graded(rows, reader)
             ok = found.verdict == found.right
-            both = [
-                f"{ok.mean():.3f}",
-                f"{found.sure.mean():.3f}",
-                f"{(~ok & found.sure).mean():.3f}",
-            ]
-            lines.append([f"{name.removesuffix('.csv')}: {kind}", len(rows), title, *both])
+            shares = map(float, (ok.mean(), found.sure.mean(), (~ok & found.sure).mean()))
+            lines.append([kind, len(rows), title, *shares])
     return lines
