@@ -16,9 +16,10 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+from benchmarks.harness import ROOT
 
 import calibrant as cal
-from simulations._pieces import ROOT, markdown_table, share_interval, write_page
+from simulations._pieces import markdown_table, share_interval, write_page
 
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "100"))
 TALLIES = os.environ.get("CALIBRANT_TALLIES", "now")

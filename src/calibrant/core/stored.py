@@ -94,7 +94,7 @@ def _read(reader: Callable[[Any], Any] | None, hint: Any, value: Any) -> Any:
     if hasattr(hint, "from_dict"):
         return hint.from_dict(value)
     kind, parts = get_origin(hint), get_args(hint)
-    shapes = _SHAPES.get(kind or hint, (object,))
+    shapes: tuple[Any, ...] = _SHAPES.get(kind or hint, (object,))
     if not isinstance(value, shapes) or (isinstance(value, bool) and shapes[-1] is int):
         raise TypeError(f"{value!r:.40} where {shapes[0].__name__} is meant")
     if kind is np.ndarray:

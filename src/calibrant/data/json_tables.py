@@ -25,7 +25,7 @@ _NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)\b")
 class Whole(Struct, frozen=True):
     """A table that one JSON text holds, and what was said about finding it."""
 
-    table: pl.DataFrame
+    table: pl.DataFrame | pl.LazyFrame
     notes: tuple[str, ...] = ()
 
 

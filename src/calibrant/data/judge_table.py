@@ -174,8 +174,8 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
         item=_codes(rows[columns.question] if columns.question else None, rows.height),
         models=names,
         sides=sides,
-        first=orders.get(columns.first),
-        swapped=orders.get(columns.swapped),
+        first=orders.get(columns.first or ""),
+        swapped=orders.get(columns.swapped or ""),
         left_out={"no score of the judge": missing} if missing else {},
         notes=tuple(reader.notes),
     )

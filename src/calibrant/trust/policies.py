@@ -1,7 +1,7 @@
 """Saved policies: plain JSON in, a policy that decides the same out."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -124,7 +124,9 @@ def _tried(policy: Policy, features: Row) -> Policy:
          CONFIDENCE: number / (_TRIALS - 1)}
         for number in range(_TRIALS)
     ]  # fmt: skip
-    for work in (*(partial(_try_route, policy, row) for row in rows), partial(policy.check, rows)):
+    works: list[Callable[[], object]] = [partial(_try_route, policy, row) for row in rows]
+    works.append(partial(policy.check, rows))
+    for work in works:
         try:
             with np.errstate(over="raise"):
                 work()

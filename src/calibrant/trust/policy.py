@@ -75,9 +75,10 @@ class Policy(SavedPolicy, ABC):
                 f"this policy needs {', '.join(self.needs)}, not the confidence alone",
                 hint="use policy.decide(row)",
             )
-        if isinstance(confidence, Sequence) and not isinstance(confidence, str):
-            confidence = np.asarray(confidence, dtype=np.float64)
-        return self.decide({CONFIDENCE: confidence}) == "answer"
+        value: Any = confidence
+        if isinstance(confidence, Sequence):
+            value = np.asarray(confidence, dtype=np.float64)
+        return self.decide({CONFIDENCE: value}) == "answer"
 
     def route_batch(
         self, questions: Any, asked: Sequence[Mapping[str, Said]] | None = None

@@ -104,7 +104,7 @@ class ClassSets:
         """Refuse: a set is no answer."""
         raise InputError("this policy gives sets of classes", hint="use policy.holds([0.7, 0.3])")
 
-    predict_one: Callable[..., float] = predict
+    predict_one: Callable[..., Any] = predict
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""

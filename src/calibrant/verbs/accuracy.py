@@ -183,7 +183,8 @@ def _pair(a: ScoreBlock, b: ScoreBlock, level: float) -> AccuracyPair | None:
     error = float(np.sqrt((sums**2).sum() * count / max(count - 1, 1))) / len(d)
     half = float(student.isf((1 - level) / 2, count - 1)) * error if count > 1 else 1.0
     ends = max(d.mean() - half, -1.0), min(d.mean() + half, 1.0)
-    estimate = Estimate(float(d.mean()), *map(float, ends), n=len(d), level=level)
+    low, high = map(float, ends)
+    estimate = Estimate(float(d.mean()), low, high, n=len(d), level=level)
     if not clustered and np.isin(d, (-1, 0, 1)).all():
         lead, distance = int((d > 0).sum()), int((d != 0).sum())
         p = float(binomtest(lead, distance).pvalue) if distance else 1.0

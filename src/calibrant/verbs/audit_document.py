@@ -166,7 +166,8 @@ class _Work(NamedTuple):
         entry = self.entry(source, audited, stream)
         if audited.block.probability:
             entry["verification"] = verification_of(audited.block, rng=stream)
-        return plain(entry | {"notes": _notes(audited, source)})
+        document: dict[str, object] = plain(entry | {"notes": _notes(audited, source)})
+        return document
 
     def entry(self, source: SourceBlock, audited: AuditedBlock, stream: Stream) -> dict[str, Any]:
         """Return the metrics and the evidence of one block."""

@@ -59,11 +59,11 @@ def classwise_table(data: Any, table: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def classwise_result(
-    audit: Callable[..., AuditResult], data: Any, table: Mapping[str, Any], **options: Any
+    audit: Callable[..., Any], data: Any, table: Mapping[str, Any], **options: Any
 ) -> AuditResult:
     """Return the audit of every class's probability, with the head of what was given."""
     rows = classwise_table(data, table)
-    result = audit(rows, "correct", confidence="confidence", unit=ITEM, by=[CLASS], **options)
+    result: AuditResult = audit(rows, "correct", confidence="confidence", unit=ITEM, by=[CLASS], **options)
     document = result.to_dict()
     settings = {**document["settings"], "classwise": True, **table_settings(table)}
     document |= document_head("audit", data, seed=document["seed"], settings=settings)
@@ -154,7 +154,7 @@ class SetsOfClasses:
         sets = PredictionSets(1.0 if mass is None else mass, self.max_error, self.delta, n)
         inside = sets.covers(self._p)
         sizes = inside.sum(axis=1)
-        bad: Floats = 1.0 - inside[np.arange(n), self._right]
+        bad = 1.0 - inside[np.arange(n), self._right].astype(np.float64)
         self._missed = proportions(np.array([bad.sum()]), np.array([float(n)]))[0]
         self._one = wilson_estimate(float((sizes == 1).mean()), n)
         least = np.sort(mass_before(self._p)[np.arange(n), self._right])

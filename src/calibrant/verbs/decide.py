@@ -192,7 +192,7 @@ def decide(
         if of_classes is not None
         else _fit(copy(rule), block, features, group, coming, head=head, asked=asked, withheld=why)
         if how is None
-        else _fit_units(WholeUnits(copy(rule), table["unit"], how), block, scores, group, head)
+        else _fit_units(WholeUnits(copy(rule), str(table["unit"]), how), block, scores, group, head)
         for block, why in zip(blocks, reasons, strict=True)
     ]
     path, grades = None if save is None else str(save), study_grades(data)
@@ -200,8 +200,8 @@ def decide(
         replace(
             fit.entry(block.keys["model"], block.keys["method"], block.correct, path),
             among=among,
-            grading=UNSET if how or sets else _grading(grades, block, fit, seed),
-            together=UNSET if how or sets else _together(block, fit, words, why),
+            grading=_grading(grades, block, fit, seed) if isinstance(fit, Selective) else UNSET,
+            together=_together(block, fit, words, why) if isinstance(fit, Selective) else UNSET,
         )
         for block, fit, words, why in zip(blocks, fits, together.words, reasons, strict=True)
     ]

@@ -28,7 +28,8 @@ from calibrant.findings.claims.significance import (
     stricter_tests,
     without_within,
 )
-from calibrant.metrics.registry import METRICS, Metric
+from calibrant.metrics.blocks.families import Metric
+from calibrant.metrics.registry import METRICS
 from calibrant.metrics.stats.clusters import FEWEST, two_way_p_value
 from calibrant.metrics.stats.dependence import Dependence
 

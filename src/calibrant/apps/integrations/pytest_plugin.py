@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from calibrant.report.typed import AuditResult
+    from calibrant.report.typed import AccuracyResult, AuditResult
 
 OPTION = "--calibrant-report"
 NOT_CALIBRATED = ("claim:audit.over_confident=shown", "claim:audit.under_confident=shown")
@@ -22,7 +22,7 @@ def assert_calibrated(
     fail_if: str | Sequence[str] = NOT_CALIBRATED,
     allow_undecided: bool = False,
     **options: Any,
-) -> AuditResult:
+) -> AuditResult | AccuracyResult:
     """Audit confidences inside a test, and fail it where a condition holds.
 
     Parameters

@@ -1,6 +1,6 @@
 """Logs of Inspect: ``.eval`` archives and JSON files, read without Inspect."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -225,7 +225,8 @@ def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> 
 def _opinions(scores: exchange.Raw) -> Iterator[tuple[str, Any]]:
     """Yield the value of each scorer; where somebody edited it, what they put there, too."""
     for name, score in scores.items():
-        edits, value = score.get("history") or (), score.get("value")
+        edits: Sequence[Any] = score.get("history") or ()
+        value = score.get("value")
         if any(edit.get("provenance") for edit in edits):
             yield f"{name} (people)", _letter(value)
             value = edits[0].get("value")

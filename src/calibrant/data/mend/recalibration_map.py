@@ -351,7 +351,8 @@ def load_maps(path: str | Path) -> list[RecalibrationMap]:
 
 def judge_scale(path: str | Path) -> str | None:
     """Return the scale of the scores that a judge's maps read, such as ``1-5``; None for shares."""
-    ends = {tuple(fitted.fitted_on.get("judge_scale", (0.0, 1.0))) for fitted in load_maps(path)}
+    fits = [dict[str, Any](fitted.fitted_on) for fitted in load_maps(path)]
+    ends = {tuple(fitted_on.get("judge_scale", (0.0, 1.0))) for fitted_on in fits}
     low, high = ends.pop()
     return None if ends or (low, high) == (0.0, 1.0) else f"{low:g}-{high:g}"
 

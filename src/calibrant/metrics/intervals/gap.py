@@ -183,7 +183,7 @@ def _half_draws(model: GapModel, resamples: int, rng: Stream) -> Floats:
 
 def _steps(start: float, stop: float) -> Floats:
     """Return candidates in equal steps; the last is the end itself."""
-    out: Floats = np.arange(POINTS) * ((stop - start) / (POINTS - 1)) + start
+    out = np.arange(POINTS, dtype=np.float64) * ((stop - start) / (POINTS - 1)) + start
     out[-1] = stop
     return out
 

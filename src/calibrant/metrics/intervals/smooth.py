@@ -101,7 +101,7 @@ class _Candidates:
     @cached_property
     def _sizes(self) -> Singles:
         """Sums of the noise alone, by draw."""
-        return np.abs(self._noise).sum(axis=0)
+        return np.asarray(np.abs(self._noise).sum(axis=0))
 
     def _totals(self, line: Floats, value: float) -> Singles:
         """Return what would be observed at a candidate, by sign and draw."""

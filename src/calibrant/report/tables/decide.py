@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.documents.decisions import CascadeEntry, DecideEntry
@@ -36,7 +37,7 @@ def blocks(document: DecideFields) -> Iterator[Block]:
         words, step = ThresholdWords.of_entry(entry), max(1, len(entry.curve) // _SHOWN)
         answers: Columns = {words.share: lambda e: share_cell(e.share)}
         columns: Columns = {
-            words.threshold: lambda e, words=words: words.cell(e.threshold),
+            words.threshold: partial(ThresholdWords.of_point, words),
             **answers,
             words.error: lambda e: percent_cell(e.error),
         }
@@ -87,6 +88,10 @@ class ThresholdWords(NamedTuple):
         if entry.unit.score == "drop":
             return cls("confidence above", "rows kept", "units that keep a wrong row")
         return cls(f"{entry.unit.score} at least", "units that pass", "wrong among these")
+
+    def of_point(self, point: Any) -> Number:
+        """Return the threshold of a point of the curve."""
+        return self.cell(point.threshold)
 
     def cell(self, threshold: float) -> Number:
         """Return a threshold; products of many rows are small."""

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -55,7 +56,7 @@ def analysis_blocks(document: fields.AnalysisFields) -> Iterator[Block]:
 def accuracy_blocks(document: fields.AccuracyFields) -> Iterator[Block]:
     """Yield how often each model is right, and the differences of pairs."""
     yield from claims_first(document)
-    columns: Columns = {
+    columns: dict[str, Any] = {
         "model": lambda e: " ".join([e.model, *(f"{k}={v}" for k, v in (e.group or {}).items())]),
         "answers": "n",
         "right": lambda e: percent_cell(e.accuracy),

@@ -64,7 +64,7 @@ def _doubts(document: SemanticsFields) -> Iterator[Block]:
         corrected = ", ".join(
             f"{name} {count:,}" for name, count in document["texts_mended"].items()
         )
-        yield Paragraph(f"Texts that were mended before reading: {corrected}.")
+        yield Paragraph(f"Texts that were put right before reading: {corrected}.")
     examples = {
         "conflict_examples": "joined and kept apart",
         "judge_asymmetric": "order matters",

@@ -28,11 +28,10 @@ def blocks(document: PlanFields) -> Iterator[Block]:
     tables = theory_tables(theory) if theory else []
     # Whoever asks for more than labels and precision is answered first.
     first = theory is not None and is_asked(theory)
-    if theory is not None and (pairs := _published_pairs(theory)):
-        yield Paragraph(_told_apart(pairs), strong=True)
+    answers = [] if theory is None else list(_theory_answers(theory))
+    yield from (Paragraph(answer, strong=True) for answer in answers)
     yield from tables if first else ()
-    request = theory is not None and bool(_published_pairs(theory))
-    yield from _worst_case(document, strong=not plans and not request)
+    yield from _worst_case(document, strong=not plans and not answers)
     yield from () if first else tables
     if document.measured:
         yield _measured(document.measured)
@@ -256,6 +255,9 @@ def _rates(theory: entries.TheoryEntry) -> Iterator[Row]:
         yield "worth, in independent labels", worth, ""
     if floors := theory.robustness_floor:
         yield "precision when perturbed", *(points(floors[kind]) for kind in _BOTH)
+    if grouping := theory.grouping:
+        words = f"groups known, loss {grouping['loss']:g}: labels"
+        yield words, cells.number_cell(grouping["labels"]), ""
     if theory.rounds is not None:
         yield "recalibrations whose gain can be seen", "", count(theory.rounds, "round")
     if phases := theory.two_phase:
@@ -291,6 +293,18 @@ def _computed(theory: entries.TheoryEntry) -> Iterator[Row]:
 
 def _published_pairs(theory: entries.TheoryEntry) -> list[entries.PublishedEntry]:
     return theory.published_pairs or ([theory.published] if theory.published else [])
+
+
+def _theory_answers(theory: entries.TheoryEntry) -> Iterator[str]:
+    """Yield the sentences that answer what was asked beyond labels and precision."""
+    if pairs := _published_pairs(theory):
+        yield _told_apart(pairs)
+    if grouping := theory.grouping:
+        yield (
+            f"{count(int(grouping['labels']), 'label')} show a grouping loss of "
+            f"{grouping['loss']:g} with 80 % power, if the groups are known. Groups that must "
+            "first be learned take several times as many."
+        )
 
 
 def _told_apart(pairs: Sequence[entries.PublishedEntry]) -> str:

@@ -144,7 +144,11 @@ def differences(
         estimate, p, stretch = gap_difference(confidence, correct, *sides, level=level)
         if np.isfinite(p):
             raw = float(gap[sides[0]].mean() - gap[sides[1]].mean())
-            names = {"a": rules[first].label, "b": rules[peer].label, "stretch": stretch}
-            pairs.append(GroupDifference(**names, gap=estimate, raw=raw, p_value=p, p_adjusted=p))
+            a, b = rules[first].label, rules[peer].label
+            pairs.append(
+                GroupDifference(
+                    a=a, b=b, stretch=stretch, gap=estimate, raw=raw, p_value=p, p_adjusted=p
+                )
+            )
     adjusted = holm([pair.p_value for pair in pairs]).tolist() if pairs else []
     return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]

@@ -303,9 +303,9 @@ class Selective:
         self.labels_needed_, self.more_ = None, []
         if self.max_error is not None and not (self.each or self._withheld):
             weighted = labels.score, labels.wrong, labels.weight
-            worth = float(worth[-1] / max(reached[-1], 1)) if labels.mix is None else 1.0
+            per_row = float(worth[-1] / max(reached[-1], 1)) if labels.mix is None else 1.0
             outlook = LabelForecast(
-                *weighted, max_error=self.max_error, delta=self.delta, worth=worth
+                *weighted, max_error=self.max_error, delta=self.delta, worth=per_row
             )
             if thresholds[""] is None:
                 self.labels_needed_ = outlook.labels_needed()

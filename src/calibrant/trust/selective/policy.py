@@ -55,6 +55,8 @@ def score_from_dict(data: Mapping[str, Any]) -> Score:
     raise InputError(f"unknown kind of score {data['kind']!r} in the policy")
 
 
+UNIT = "unit"
+"""What is known of a question whose policy is about units: the confidences of the other rows."""
 # Sums are added in another order for one row than for many; a score this close is the threshold.
 _ROUNDING = 1e-9
 
@@ -133,6 +135,8 @@ class SelectivePolicy(Policy):
         """
         if isinstance(self.score, UnitScore) and self.score.how != DROP:
             frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(as_rows(rows)))
+            if UNIT in frame.columns:
+                frame = frame.with_columns(confidence=pl.concat_list(UNIT, CONFIDENCE))
             rows = frame.with_columns(confidence=pl.Series(self.score.predict(frame)))
         return Policy.check(self, rows)
 
@@ -169,12 +173,35 @@ class SelectivePolicy(Policy):
     def route(self, question: Row, asked: Mapping[str, Said]) -> Step:
         """Ask the model, then answer or ``defer`` the question to somebody else."""
         (name,) = self.models
+        whole = self._rest_of_unit(question) if isinstance(self.score, UnitScore) else None
         if name not in asked:
             return Step("ask", name)
         statement = asked[name]
         answer: Row = statement if isinstance(statement, Mapping) else {CONFIDENCE: statement}
+        if whole is not None:
+            given = self._gives([*whole, stated_confidence(answer)])
+            return Step("answer" if given else "defer", name)
         action = self.decide({**question, **answer})
         return Step("answer" if action == "answer" else "defer", name)
+
+    def _rest_of_unit(self, question: Row) -> list[float | None]:
+        """Return the confidences of the unit's other rows, as whoever asks knows them."""
+        rest: Any = question.get(UNIT)
+        if not isinstance(rest, list | tuple) or not all(
+            value is None or isinstance(value, int | float) for value in rest
+        ):
+            raise InputError(
+                "this policy is about whole units: it needs the confidences of the other rows",
+                hint=f'name them as "{UNIT}", such as [0.9, 0.8], or [] for a unit of one row',
+            )
+        return list(rest)
+
+    def _gives(self, confidences: list[float | None]) -> bool:
+        """Return whether the last row of a unit is given: kept, or the unit passes or goes on."""
+        how = getattr(self.score, "how", "")
+        if how == STOP:
+            return not self.stops(confidences)
+        return self.keeps(confidences)[-1] if how == DROP else self.answers(confidences)
 
     def decide_many(self, frame: pl.DataFrame) -> Mask:
         """Return whether each row of a table may be answered alone."""

@@ -131,8 +131,8 @@ class WholeUnits:
         if self.how == STOP:
             saved = 0.0 if place is None else steps_saved(c, names, 1 - place)
         elif self.rule.max_error is not None:
-            limits = {"max_error": self.rule.max_error, "delta": self.delta}
-            row = certify(c, 1.0 - y, **limits).threshold
+            limit = self.rule.max_error
+            row = certify(c, 1.0 - y, max_error=limit, delta=self.delta).threshold
             least = unit_rows(c, y, names, score="min").score
             alone = 0.0 if row is None else float((least >= row).mean())
         self.unit_ = self._described(alone, saved)

@@ -17,7 +17,7 @@ from calibrant.data.formats import database_part, entries_below, is_fetched, is_
 from calibrant.data.logs.recognise import recognise
 from calibrant.data.reading import FRACTION, Reading
 from calibrant.data.reading.derived import set_grader
-from calibrant.data.reading.roles import outcome_columns
+from calibrant.data.reading.names import outcome_columns
 from calibrant.data.sources.input import Input
 from calibrant.data.sources.objects import STDIN, plain_input
 from calibrant.data.sources.reading import ReadingOptions
@@ -190,7 +190,7 @@ def read_scores(
     if handle.whole_record:
         options = replace(options, on_invalid=options.on_invalid or "drop")
     graded = "optional" if ungraded else "required"
-    selection = {"features": features, "others": others, "labels": graded}
+    selection: dict[str, Any] = {"features": features, "others": others, "labels": graded}
     scores = load_scores(source, **asdict(options), **selection)
     return dataclasses.replace(scores, drawn_from=handle.pool_rows)
 

@@ -143,7 +143,8 @@ _ONE = 0.0
 def _compared(query: Query) -> list[tuple[str, str, str]]:
     """Return the pairs that a query is about, without what speaks to a judge."""
     if isinstance(query, SameQuery):
-        mine, others = query.a, (query.b,)
+        mine: str = query.a
+        others: Sequence[str] = (query.b,)
     else:
         assert isinstance(query, WhichQuery)
         mine, others = query.answer, query.candidates
