@@ -14,6 +14,7 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.data import Scores
 from calibrant.data.reading.roles import ROLES
+from calibrant.data.score_table import CLUSTER
 
 FEATURE_MISSING = "feature_missing"
 
@@ -43,11 +44,11 @@ def describing_columns(frame: pl.DataFrame) -> list[str]:
     names = []
     for column in frame.get_columns():
         name = column.name
-        if name.startswith("_") or name in ROLES or column.dtype.is_nested():
+        if name.startswith("_") or name in (*ROLES, CLUSTER) or column.dtype.is_nested():
             continue
         values = column.n_unique()
         text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
-        keys = (key for key in ("question_id", "model") if key in frame.columns)
+        keys = (key for key in ("question_id", "model", CLUSTER) if key in frame.columns)
         if 1 < values <= (column.len() / 3 if text else column.len()) and not any(
             frame[key].n_unique() == values == frame.select(name, key).n_unique() for key in keys
         ):

@@ -31,6 +31,8 @@ from calibrant.report.typed import ServeResult
 from calibrant.trust import load_policy
 from calibrant.trust.deferral.answers import QuestionEmbedding
 from calibrant.trust.policies import MendedPolicy
+from calibrant.trust.policy import Policy
+from calibrant.trust.units import DROP, STOP, UnitScore
 from calibrant.verbs.promised import Promise
 
 HORIZON, ALPHA = 365, 0.05
@@ -288,7 +290,7 @@ def open_engine(
     describe = None if about is None else QuestionEmbedding(about, open_embedder()).described
     # Rows are kept under the name that the policy's labels have: `monitor` finds them again.
     labelled_as = names or "confidence"
-    answers_served = Served(policy_id(policy), method, _promise(loaded.promise), labelled_as,
+    answers_served = Served(policy_id(policy), method, _promise(loaded), labelled_as,
                     loaded.ends_when, loaded.expires)  # fmt: skip
     rows = Path(ledger).with_suffix(".jsonl")
     engine = ServingEngine(
@@ -330,15 +332,28 @@ def _check_live(
     return measured_by
 
 
-def _promise(promise: Mapping[str, Any]) -> str:
+# What a policy of whole units promises, by the score that is held against its threshold.
+_OF_UNITS = {
+    STOP: "at most {most:.0%} of the stopped runs would have succeeded",
+    DROP: "at most {most:.0%} of the units keep a wrong row",
+}
+
+
+def _promise(policy: Policy) -> str:
     """Return what is promised of the answers given, in one sentence."""
+    promise = policy.promise
     most = promise.get("max_error")
     if most is None:
         return "none: the policy was made for a cost"
     if not promise.get("certified"):
         return "none: nothing was certified"
     chance = promise.get("delta") or 0.0
+    score = getattr(policy, "score", None)
+    of_what, words = "questions", "at most {most:.0%} of the answers given are wrong"
+    if isinstance(score, UnitScore):
+        passing = "at most {most:.0%} of the units that pass have a wrong row"
+        of_what, words = "units", _OF_UNITS.get(score.how, passing)
     return (
-        f"at most {most:.0%} of the answers given are wrong, for questions like the labelled ones; "
+        f"{words.format(most=most)}, for {of_what} like the labelled ones; "
         f"chance that this fails: {chance:.0%}"
     )

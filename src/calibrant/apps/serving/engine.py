@@ -24,6 +24,7 @@ from calibrant.data.mend.recalibration_map import RecalibrationMap
 from calibrant.models.dispatch.commit import GroupCommit
 from calibrant.models.ledger import Ledger
 from calibrant.trust.policy_file import Cell, Row, Said, Step
+from calibrant.trust.selective.policy import UNIT
 
 RECENT = 200
 """Questions of late that are held against the labelled ones."""
@@ -293,7 +294,10 @@ class ServingEngine:
             time=self.clock().strftime("%Y-%m-%dT%H:%M:%SZ"), seconds=seconds,
             method=self.policy.labelled_as,
         )  # fmt: skip
-        features = {k: v for k, v in asked.known.items() if isinstance(v, str | int | float)}
+        # Confidences of the other rows tell what a whole unit is like.
+        features = {
+            k: v for k, v in asked.known.items() if isinstance(v, str | int | float) or k == UNIT
+        }
         self.recent.append({**features, **row})
         if self.kept.write(row):
             return reply

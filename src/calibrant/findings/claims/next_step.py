@@ -88,8 +88,9 @@ def step_of_audit(
     """
     if (head.get("samples") or {}).get("columns"):
         return step_of_grades(head, None)
-    verb, goal, why = _after_audit(claims, entries, paired=paired)
     settings = head.get("settings") or {}
+    unit = (settings.get("columns") or {}).get("unit")
+    verb, goal, why = _after_audit(claims, entries, paired=paired, unit=unit)
     if not _can_read(settings, verb):
         verb, goal, why = _ON_A_PAGE
     names = bool((settings.get("columns") or {}).get("weights"))
@@ -126,7 +127,7 @@ def step_of_grades(head: Document, out: Any) -> dict[str, str]:
 
 
 def _after_audit(
-    claims: Sequence[Claim], entries: Sequence[AuditBlock], *, paired: bool
+    claims: Sequence[Claim], entries: Sequence[AuditBlock], *, paired: bool, unit: str | None
 ) -> tuple[str, dict[str, Any], str]:
     """Return the next verb, its own options and the reason; no step that cannot succeed."""
     if not any(claim.outcome == "shown" for claim in claims):
@@ -135,6 +136,8 @@ def _after_audit(
     # Below 20 shared questions `compare` gives no interval.
     if len(models) > 1 and paired and min(entry.questions for entry in entries) >= 20:
         return "compare", {}, "Is one model better calibrated, or only more accurate?"
+    if unit is not None:
+        return "decide", {"max_error": "0.10"}, f"Which {unit} may pass as a whole?"
     repeated = any(entry.questions < entry.n for entry in entries)
     if not repeated and all(map(_may_answer, entries)):
         return "decide", {"max_error": "0.10"}, "Where may it answer alone?"
@@ -225,6 +228,12 @@ def _trust(document: Document) -> Advice:
     return Advice(_TRUST, Call("audit", *_places(document)).text())
 
 
+def _send(document: Document) -> Advice:
+    # Without a price `run` asks first, and where nobody can answer it sends nothing.
+    unpriced = document["plan"]["total"]["cost"] is None
+    return Advice("Send them", Call("run", *_places(document), yes=unpriced or None).text())
+
+
 def _planned(document: Document) -> Advice | None:
     if not document.get("source"):
         # A plan by formula is about no answers that could be labelled.
@@ -257,7 +266,8 @@ _STEPS: dict[str, Callable[[Document], Advice | None]] = {
         *(traffic_step(document) or (_LATEST, _following(document, "audit").text()))
     ),
     "methods": lambda _: Advice("Ask a model and compute them", Call("run", "STUDY").text()),
-    **dict.fromkeys(("semantics", "grade", "study", "run", "import_logs"), _trust),
+    **dict.fromkeys(("semantics", "grade", "study", "import_logs"), _trust),
+    "run": lambda document: (_send if document["dry_run"] else _trust)(document),
 }
 
 
