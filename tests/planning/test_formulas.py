@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from calibrant.core import InputError
@@ -10,6 +11,7 @@ from calibrant.labels import (
     data_rate,
     deepest_pipeline,
     group_labels,
+    grouping_labels,
     half_life,
     labels_needed,
     passive_floor,
@@ -159,3 +161,18 @@ def test_table_3_puts_57_subjects_in_place_of_the_questions(accuracies, n, print
     assert passive_floor(error_rate=error, labels=n, lipschitz=1.0) == pytest.approx(
         should, abs=6e-4
     )
+
+
+@pytest.mark.parametrize(("loss", "above"), [(0.01, 0.0), (0.0025, 0.0), (0.01, 0.0025)])
+def test_known_groups_show_their_loss_in_80_percent_at_the_floor(loss, above):
+    runs = 4_000
+    p = 0.5 + math.sqrt(loss) * np.tile([1.0, -1.0], 5_000)
+    labels = grouping_labels(loss, noise=float((p * (1 - p)).mean()), above=above)
+    rng = np.random.default_rng([int(1e6 * loss), int(1e6 * above)])
+    groups = np.where(rng.random((runs, labels)) < 0.5, 1.0, -1.0)
+    added = math.sqrt(loss) * groups
+    product = added * ((rng.random((runs, labels)) < 0.5 + added) - 0.5)
+    least = product.mean(axis=1) - 1.645 * product.std(axis=1) / math.sqrt(labels)
+    # A loss above `above` is shown where the bound of the mean passes sqrt(loss * above).
+    power = np.mean(least > math.sqrt(loss * above))
+    assert power == pytest.approx(0.8, abs=0.03)

@@ -229,6 +229,7 @@ ASKED = {
     "two-phase audit": {"error_rate": 0.16, "labels": 10_000, "lipschitz": 2.5, "two_phase": True},
     "0 of 3 pairs of published scores": {"published": (0.9, 0.92, 0.95), "labels": 164},
     "when perturbed": {"error_rate": 0.05, "labels": 1000, "perturbed_error": 0.1},
+    "if the groups are known": {"error_rate": 0.3, "grouping_loss": 0.01},
     "if a temperature is off": {"scores": "pool", "labels": 300},
     "confidence against the size of its gap": {"scores": "pool"},
 }  # fmt: skip
@@ -244,6 +245,28 @@ def test_the_rest_of_the_paper_is_asked_for_and_answered(told):
     found = plan(**options)
     assert found["theory"]
     assert told in render_text(found, width=120, full=True)
+
+
+def test_labels_for_a_grouping_loss_need_less_where_a_confidence_is_known():
+    alone = plan(error_rate=0.3, grouping_loss=0.01)
+    assert alone["theory"]["grouping"] == {
+        "loss": 0.01,
+        "noise": pytest.approx(0.21),
+        "labels": 130,
+    }
+    assert alone["results"][0]["labels"] == 130
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.3, 0.3, 2_000)
+    table = {"confidence": p, "correct": (rng.random(2_000) < p).astype(int)}
+    sharp = plan(table, grouping_loss=0.01)["theory"]["grouping"]
+    assert sharp["noise"] == pytest.approx((p * (1 - p)).mean(), rel=0.1)
+    assert (
+        sharp["labels"]
+        < 0.6 * plan(error_rate=0.5, grouping_loss=0.01)["theory"]["grouping"]["labels"]
+    )
+    assert plan(table, grouping_loss=0.01)["plans"] == []
+    with pytest.raises(InputError, match=r"above 0 and at most 0\.25"):
+        plan(error_rate=0.3, grouping_loss=0)
 
 
 def test_a_claim_about_all_answers_takes_more_labels_than_one_about_the_pool():

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from calibrant.labels.formulas import data_rate as data_rate
     from calibrant.labels.formulas import deepest_pipeline as deepest_pipeline
     from calibrant.labels.formulas import group_labels as group_labels
+    from calibrant.labels.formulas import grouping_labels as grouping_labels
     from calibrant.labels.formulas import half_life as half_life
     from calibrant.labels.formulas import pipeline_labels as pipeline_labels
     from calibrant.labels.formulas import pipeline_lipschitz as pipeline_lipschitz

@@ -11,8 +11,10 @@ The Verification Tax, Sections 6 and 7, Appendices D, G, J, O and T.
 import datetime as dt
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.findings.documents.plans import Dynamics
 from calibrant.metrics.stats.floors import ceil, require_positive, require_rate
 
@@ -267,6 +269,39 @@ def transfer_labels(shift: float, *, error_rate: float, shift_lipschitz: float =
     """
     steepness = require_positive(shift_lipschitz, "shift_lipschitz")
     return int(_labels(steepness * require_rate(error_rate) / _cube(shift)))
+
+
+def grouping_labels(loss: float, *, noise: float, above: float = 0.0, power: float = 0.8) -> int:
+    """Return the labels that show a grouping loss, for whoever knows what the columns say.
+
+    ``((z_0.95 + z_power) sqrt(noise) / (sqrt(loss) - sqrt(above)))^2``: with the true residual as
+    direction the mean of its product with the outcomes is ``loss``, with variance
+    ``loss * noise`` per label. Who must learn the direction first needs more.
+
+    Parameters
+    ----------
+    loss
+        True grouping loss.
+    noise
+        Mean of p (1 - p) over the true chances p: at most e (1 - e) at an error rate e.
+    above
+        The loss is shown to be above this.
+    power
+        Chance of showing it, by a one-sided test at 5 %.
+
+    Examples
+    --------
+    >>> grouping_labels(0.01, noise=0.2)
+    124
+    """
+    if not 0 <= above < loss <= 0.25:
+        rule = "a grouping loss is above {0} and at most 0.25, got {1}"
+        raise InputError(Hint(rule, f"{above:g}", f"{loss:g}"))
+    if not 0.05 < power < 1:
+        raise InputError(f"a power is between 0.05 and 1, got {power:g}")
+    reach = NormalDist().inv_cdf(0.95) + NormalDist().inv_cdf(power)
+    spread = require_positive(require_rate(noise, "noise"), "noise")
+    return int(_labels(reach**2 * spread / (math.sqrt(loss) - math.sqrt(above)) ** 2))
 
 
 def _cube(precision: float) -> float:

@@ -42,6 +42,9 @@ class Theory:
         Calibration error now, and what one recalibration leaves of it: rounds one can verify.
     two_phase
         Whether to lay out the published two-phase audit.
+    grouping_loss, noise
+        A grouping loss to be shown, and the mean of p (1 - p); by default the most that the
+        error rate allows.
     """
 
     growth: float | None = None
@@ -54,6 +57,8 @@ class Theory:
     published: tuple[PublishedScore, ...] = ()
     rounds: tuple[float, ...] = ()
     two_phase: bool = False
+    grouping_loss: float | None = None
+    noise: float | None = None
 
 
 Value = TypeVar("Value")
@@ -73,8 +78,16 @@ def theory_document(theory: Theory, goal: Goal, error_rate: float | None) -> dic
     >>> round(found["horizon"]["passive"])
     14000
     """
-    rates = [*_over_time(theory, goal, error_rate), *_floors(theory, goal)]
+    rates = [*_over_time(theory, goal, error_rate), *_floors(theory, goal, error_rate)]
     return dict([*rates, *_audits(theory, goal, error_rate)])
+
+
+def grouping_floor(loss: float, noise: float | None, error_rate: float | None) -> dict[str, float]:
+    """Return the labels that show a grouping loss to whoever knows the groups."""
+    eps = _need(error_rate, "error_rate", "grouping_loss")
+    spread = eps * (1 - eps) if noise is None else min(noise, eps * (1 - eps))
+    labels = formulas.grouping_labels(loss, noise=spread)
+    return {"loss": loss, "noise": spread, "labels": labels}
 
 
 def _over_time(
@@ -97,7 +110,7 @@ def _over_time(
         yield "transfer", {"shift": shift, "labels": labels_needed}
 
 
-def _floors(theory: Theory, goal: Goal) -> Iterator[tuple[str, object]]:
+def _floors(theory: Theory, goal: Goal, error_rate: float | None) -> Iterator[tuple[str, object]]:
     if theory.correlation is not None:
         count = _need(goal.labels, "labels", "correlation")
         yield "effective_labels", effective_labels(count, correlation=theory.correlation)
@@ -105,6 +118,8 @@ def _floors(theory: Theory, goal: Goal) -> Iterator[tuple[str, object]]:
         count, noise = _need(goal.labels, "labels", "perturbed_error"), theory.perturbed_error
         floors = _both(general_floor, noise=noise, labels=count, lipschitz=goal.lipschitz)
         yield "robustness_floor", floors
+    if theory.grouping_loss is not None:
+        yield "grouping", grouping_floor(theory.grouping_loss, theory.noise, error_rate)
     if theory.published:
         pairs = published_pairs(theory.published)
         one = len(pairs) == 1

@@ -27,7 +27,7 @@ from calibrant.findings.documents.fields import typed
 from calibrant.labels import Goal, plan_document
 from calibrant.labels.labelling.claim_plan import claim_entries, parse_claim
 from calibrant.labels.published import PublishedScore, published_scores
-from calibrant.labels.theory import Theory, theory_document
+from calibrant.labels.theory import Theory, grouping_floor, theory_document
 from calibrant.report.typed import PlanResult
 from calibrant.verbs import plan_table
 
@@ -67,6 +67,7 @@ def plan(
     perturbed_error: Annotated[float | None, opt.advanced(metavar="E", min=0, max=1)] = None,
     rounds: Annotated[Sequence[float], opt.advanced(metavar="ECE,G", kind="numbers")] = (),
     two_phase: Annotated[bool, opt.advanced()] = False,
+    grouping_loss: Annotated[float | None, opt.advanced(metavar="X", max=0.25)] = None,
     seed: opt.Seed = 0,
     **table: Unpack[opt.TableOptions],
 ) -> PlanResult:
@@ -154,6 +155,10 @@ def plan(
         Lay out the published two-phase audit of these labels.
 
         These further worst-case rates: see `calibrant.labels.theory.Theory`.
+    grouping_loss
+        Labels that show a grouping loss this large with 80 % power, if the groups are known.
+
+        Groups that must first be learned take several times as many, see `groups`.
     seed
         The same input and seed give the same file.
     **table
@@ -198,13 +203,14 @@ def plan(
             "a plan needs the error rate of the model",
             hint=Hint("give {error_rate}, a pool to measure it on, or a {preset}"),
         )
-    if measurements and precision is None and labels is None and preset is None and claim is None:
-        labels = _worst(measurements)["labels"]
-    wanted = threshold if precision is None and labels is None else precision
+    noise = plan_table.outcome_noise(blocks)
+    if precision is None and labels is None and claim is None:
+        grouping = () if grouping_loss is None else (grouping_loss, noise, error_rate)
+        labels = _labels_at_hand(measurements, preset, *grouping)
     goal = Goal(
         error_rate=error_rate or 0.0,
         lipschitz=1.0 if lipschitz is None else lipschitz,
-        precision=wanted,
+        precision=threshold if precision is None and labels is None else precision,
         labels=labels,
         models=model_count,
         groups=groups,
@@ -216,7 +222,7 @@ def plan(
     )
     theory = Theory(
         growth, size, decay, label_rate, transfer, correlation, perturbed_error,
-        scored, tuple(rounds), two_phase,
+        scored, tuple(rounds), two_phase, grouping_loss, noise,
     )  # fmt: skip
     request = {
         "lipschitz_rule": lipschitz_rule,
@@ -246,7 +252,7 @@ def plan(
         document |= plan_table.rankings(labelled, rank, by, seed, document["data"]["warnings"])
         # Labels of the pool show something where a claim or a number of labels is named.
         document["plans"] = []
-        if pool is not None and (threshold is not None or labels is not None):
+        if pool is not None and (threshold or (labels is not None and grouping_loss is None)):
             document["plans"] = claim_entries(
                 pool.frame,
                 threshold=threshold,
@@ -268,18 +274,30 @@ def plan(
     return PlanResult.of_plain({**result, "claims": [each.to_dict() for each in claims]})
 
 
-def _worst(measured: list[dict[str, Any]]) -> dict[str, Any]:
+def _labels_at_hand(
+    measurements: list[dict[str, Any]], preset: str | None, *grouping: float | None
+) -> int | None:
+    """Return the labels to plan for where nobody says: those of a loss asked about, or all."""
+    if grouping:
+        loss, noise, error_rate = grouping
+        return int(grouping_floor(float(loss or 0), noise, error_rate)["labels"])
+    return int(_worst(measurements)["labels"]) if measurements and preset is None else None
+
+
+def _worst(measurements: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what is measured of the model that needs the most labels."""
-    verification: dict[str, Any] = max(measured, key=lambda block: block["need"])["verification"]
+    verification: dict[str, Any] = max(measurements, key=lambda block: block["need"])[
+        "verification"
+    ]
     return verification
 
 
 def _rates(
-    measured: list[dict[str, Any]], pool: Scores | None, published: Sequence[PublishedScore]
+    measurements: list[dict[str, Any]], pool: Scores | None, published: Sequence[PublishedScore]
 ) -> tuple[float | None, float | None]:
     """Return the error rate and the steepness that are taken where nobody gives them."""
-    if measured:
-        rate, steep = (_worst(measured)[name] for name in ("error_rate", "lipschitz"))
+    if measurements:
+        rate, steep = (_worst(measurements)[name] for name in ("error_rate", "lipschitz"))
         # No error among few answers does not mean that there is none.
         return rate.value or rate.high, steep.value if np.isfinite(steep.value) else None
     if pool is not None:
@@ -307,31 +325,31 @@ def _refuse_without_table(options: dict[str, Any]) -> None:
 
 
 def _warnings(
-    pool: Scores | None, labelled: Scores | None, measured: list[dict[str, Any]], goal: Goal
+    pool: Scores | None, labelled: Scores | None, measurements: list[dict[str, Any]], goal: Goal
 ) -> Iterator[DataWarning]:
     """Yield the warnings that no row is left to label, and that no answer shows the error rate."""
     if pool is not None and labelled is not None:
         rows = pool.frame.height
         if labelled.frame["correct"].is_not_null().sum() == rows:
             yield labelled_warning(rows)
-    rates = [block["verification"]["error_rate"] for block in measured]
+    rates = [block["verification"]["error_rate"] for block in measurements]
     if goal.error_rate in [rate.high for rate in rates] and not any(rate.value for rate in rates):
         yield no_error_warning(goal.error_rate)
 
 
-def _stages(given: str | Sequence[float]) -> tuple[float, ...]:
+def _stages(values: str | Sequence[float]) -> tuple[float, ...]:
     """Return the steepness of each stage; an infinite one is a jump."""
-    parts: Sequence[str | float] = given
-    if isinstance(given, str):
-        words = given.split(",") if given.strip() else []
+    parts: Sequence[str | float] = values
+    if isinstance(values, str):
+        words = values.split(",") if values.strip() else []
         if not all(word.strip() for word in words):
             rule = "{stages} is a list of numbers separated by commas, got {0}"
-            raise InputError(Hint(rule, repr(given)))
+            raise InputError(Hint(rule, repr(values)))
         parts = words
     try:
         steepness = tuple(map(float, parts))
     except ValueError:
-        rule = f"stages are numbers separated by commas, such as 2,2 or 2,inf; got {given!r}"
+        rule = f"stages are numbers separated by commas, such as 2,2 or 2,inf; got {values!r}"
         raise InputError(rule) from None
     for stage in steepness:
         if stage != math.inf and not stage <= _STEEPEST:

@@ -59,9 +59,9 @@ def pool_and_labels(
     return table, table
 
 
-def _opened(source: Any, asked: ReadingOptions, by: Sequence[str]) -> Scores:
+def _opened(source: Any, request: ReadingOptions, by: Sequence[str]) -> Scores:
     """Read a pool; a missing outcome column means that nothing is labelled yet."""
-    return load_scores(source, labels="optional", by=by, **asdict(asked))
+    return load_scores(source, labels="optional", by=by, **asdict(request))
 
 
 def graded_blocks(table: Scores | None) -> DependentBlocks | None:
@@ -101,6 +101,12 @@ def measured_blocks(
     # The same tests, with the same correction, as in an audit of the table.
     adjust_p_values(blocks)
     return blocks
+
+
+def outcome_noise(graded: Sequence[ScoreBlock]) -> float | None:
+    """Return what is left of the outcomes where the confidence is known: the mean square."""
+    squares = [(block.confidence - block.correct) ** 2 for block in graded]
+    return float(np.mean(np.concatenate(squares))) if squares else None
 
 
 MEASURED = "measured"

@@ -144,6 +144,7 @@ class TheoryEntry(Part, frozen=True, kw_only=True):
     two_phase: Numbers | None = None
     rounds: int | None = None
     depth: Numbers | None = None
+    grouping: Numbers | None = None
     temperature: list[TemperatureEntry] | None = None
     self_evaluation: list[SelfEvaluationEntry] | None = None
     pipeline: PipelineEntry | None = None
