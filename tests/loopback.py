@@ -15,6 +15,8 @@ class LoopbackApp:
     """What comes behind host and port."""
     place: tuple[str, int] = ("127.0.0.1", 0)
     """Where it listens; 0 is any port."""
+    ends_with_its_caller = False
+    """Whether work for a caller that goes away is cancelled."""
 
     def app(self) -> web.Application:
         """Return the application to serve."""
@@ -36,7 +38,10 @@ class LoopbackApp:
 
     def _serve(self, ready: threading.Event) -> None:
         asyncio.set_event_loop(self._loop)
-        self._runner = web.AppRunner(self.app(), access_log=None, shutdown_timeout=0.1)
+        self._runner = web.AppRunner(
+            self.app(), access_log=None, shutdown_timeout=0.1,
+            handler_cancellation=self.ends_with_its_caller,
+        )  # fmt: skip
 
         async def start() -> None:
             await self._runner.setup()

@@ -177,18 +177,20 @@ def test_a_body_without_end_is_refused_with_what_is_read(tmp_path, endpoint):
         assert "at most 4 MB" in text
 
 
-def test_a_caller_who_goes_away_is_not_paid_for(tmp_path, endpoint):
+def test_a_caller_who_goes_away_is_not_paid_for(tmp_path):
+    endpoint = Endpoint()
     endpoint.behaviour.latency_s = 30.0
+    endpoint.ends_with_its_caller = True
     sent = json.dumps(question()).encode()
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{{}}\r\nAuthorization: Bearer "
         f"{TOKEN}\r\nContent-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
     )
-    with process(tmp_path, endpoint.url) as server:
+    with endpoint, process(tmp_path, endpoint.url) as server:
         gone = server.connect(head.format(server.port).encode() + sent)
         assert until(lambda: endpoint.under_way == 1)
         gone.close()
-        # What is under way for a caller who has gone is cancelled, and the upstream call with it.
+        assert until(lambda: endpoint.under_way == 0), "the call of the model goes with its caller"
         assert until(lambda: "calibrant_requests_under_way 0" in server.ask("/metrics")[1])
         assert 'status="4xx"} 1' in server.ask("/metrics")[1]
 

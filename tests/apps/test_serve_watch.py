@@ -116,6 +116,27 @@ def test_a_watch_that_cannot_look_defers_where_that_was_chosen(tmp_path, endpoin
     assert asyncio.run(act()) == (200, 409)
 
 
+def test_a_watch_whose_work_has_ended_is_seen_by_callers_and_probes(tmp_path, endpoint):
+    """It fails in no round: it has no rounds any more."""
+    policy, labels = saved(tmp_path / "policy.json"), tmp_path / "labels.csv"
+    labels.write_bytes(b"question_id,correct\n")
+
+    async def act():
+        async with served(tmp_path, policy, endpoint.url, watch=labels) as (ask, front):
+            front.watch.every_s = 0.2
+            before = await promised(ask), (await ask(None, "/ready", "GET"))[0]
+            await front.watch.labelled.stop()
+            await asyncio.sleep(2.0)
+            metrics = (await ask(None, "/metrics", "GET", raw=True))[1]
+            return before, (await promised(ask), (await ask(None, "/ready", "GET"))[0]), metrics
+
+    before, after, metrics = asyncio.run(act())
+    assert (before[0][:7], before[1]) == ("at most", 200)
+    assert after[0].startswith("none: not verified since ")
+    assert after[1] == 503
+    assert "calibrant_watch_up 0" in metrics
+
+
 def test_a_known_breach_is_told_to_the_first_caller_after_a_restart(tmp_path, endpoint):
     policy, labels = saved(tmp_path / "policy.json"), tmp_path / "labels.csv"
 
