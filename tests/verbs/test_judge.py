@@ -12,6 +12,7 @@ from calibrant.apps.serve import open_engine
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
 from calibrant.findings.claims.next_step import next_step
+from calibrant.metrics.stats.people_agreement import right_order
 from calibrant.report.answers import badge_of
 from calibrant.verbs.label import label_next
 from judged import evouna, llmbar, nq301, pairs, panda, ratings, summeval
@@ -145,6 +146,19 @@ def test_a_favour_that_no_number_of_labels_would_show_is_told_by_what_would_be_s
     (least,) = re.findall(r"show one of ([\d.]+) points of its scale in 4 of 5 cases", claim.text)
     assert abs(claim.value) < 0.01
     assert 1.2 < float(least) / (claim.high - claim.value) < 1.8
+
+
+@pytest.mark.parametrize("levels", [2, 5, 100_000])
+def test_the_order_is_that_of_all_pairs_that_people_rate_differently(levels):
+    rng = np.random.default_rng(levels)
+    judge, people = rng.integers(0, 7, 90) * 1.0, rng.integers(0, levels, 90) * 1.0
+    people[::9] = np.nan
+    better = people[:, None] > people
+    first = (judge[:, None] > judge) + 0.5 * (judge[:, None] == judge)
+    found = right_order(judge, people)
+    assert found.value == pytest.approx(first[better].mean())
+    apart = better & (np.arange(90) != 4)[:, None] & (np.arange(90) != 4)
+    assert found.left_out[4] == pytest.approx(first[apart].mean())
 
 
 # -- how tables are read ----------------------------------------------------------------------
