@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from calibrant.answers.samples import grade_samples, read_samples
+from calibrant.answers.samples import grade_samples, read_samples, source
 from calibrant.answers.semantics import Grader, Options, cluster_answers, grade_answers
 from calibrant.answers.semantics.grading.doubt import is_doubtful, joined
 from calibrant.models.inference.judge import MODEL, EmbeddedJudge, MeaningQuery, available
@@ -209,3 +209,37 @@ def test_many_different_answers_are_not_all_compared():
     found = cluster_answers(answers, question="Why?", options=Options(embedded=judge))
     assert len(set(found)) == 30
     assert 0 < len(judge.pairs) <= 2 * 3 * 30
+
+
+def test_the_progress_line_counts_each_round_for_itself(monkeypatch, capsys):
+    clock = iter([0.0, 10.0, 20.0, 20.0, 25.0])
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr(source.time, "monotonic", lambda: next(clock))
+    tell = source._progress()
+    for finished, every in ((50, 100), (100, 100), (20, 40)):
+        tell(finished, every)
+    lines = capsys.readouterr().err.replace("\n", "\r").split("\r")
+    told = [line.strip() for line in lines if line.strip()]
+    assert told == [
+        "reading answers: 50 of 100, 5/s, 10 s left",
+        "reading answers: 100 of 100, 5/s, done",
+        "reading answers: 20 of 40, 4/s, 5 s left",
+    ]
+
+
+def test_a_run_that_is_stopped_keeps_what_it_has_read(tmp_path, monkeypatch):
+    kept = tmp_path / "answers.read.sqlite"
+
+    def two_steps(self, prompts):
+        yield prompts[:2], [1.0, -1.0]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EmbeddedJudge, "_read", two_steps)
+    with pytest.raises(KeyboardInterrupt):
+        EmbeddedJudge(kept).scores(ASKED)
+    asked = []
+    monkeypatch.setattr(
+        EmbeddedJudge, "_read", lambda self, p: asked.extend(p) or [(p, [3.0] * len(p))]
+    )
+    assert list(EmbeddedJudge(kept).scores(ASKED)) == [1.0, -1.0, 3.0, 3.0, 3.0]
+    assert len(asked) == 3

@@ -305,10 +305,14 @@ def _progress() -> Callable[[int, int], None] | None:
     begin = time.monotonic()
 
     def tell(done: int, every: int) -> None:
+        nonlocal begin
         rate = done / max(time.monotonic() - begin, 1e-9)
         remaining = f"{(every - done) / rate:.0f} s left" if done < every else "done"
         sys.stderr.write(f"\rreading answers: {done:,} of {every:,}, {rate:.0f}/s, {remaining}  ")
-        sys.stderr.write("\n" if done == every else "")
+        if done == every:
+            # Answers are read in rounds: pairs of answers first, grades last.
+            sys.stderr.write("\n")
+            begin = time.monotonic()
         sys.stderr.flush()
 
     return tell
