@@ -102,9 +102,9 @@ def test_the_badge_says_whether_mending_is_worth_it():
     rng = np.random.default_rng(0)
     p = rng.beta(4, 2, 800)
     right = (rng.random(800) < p).astype(int)
-    assert "NOT WORTH MENDING" in str(cal.mend({"confidence": p, "correct": right}))
+    assert "NOT WORTH CORRECTING" in str(cal.mend({"confidence": p, "correct": right}))
     over = {"confidence": np.minimum(p + 0.2, 0.99), "correct": right}
-    assert "MENDED" in str(cal.mend(over))
+    assert "CORRECTED" in str(cal.mend(over))
     few = {"confidence": p[:30], "correct": right[:30]}
     assert "TOO FEW LABELS" in str(cal.mend(few))
 

@@ -84,10 +84,10 @@ def test_a_leader_is_named_only_where_it_is_shown():
     clear = leaderboard_claims(typed(plain(leaderboard(models({"a": 0.9, "b": 0.7, "c": 0.5})))))
     assert [claim.outcome for claim in clear] == ["shown", "shown"]
     assert clear[0].text.startswith("a leads by accuracy, ahead of all 2 others: b is 22 points")
-    assert clear[1].text == "All 3 pairs of models are told apart by accuracy."
+    assert clear[1].text == "All 3 pairs of models are shown to differ in accuracy."
     close = leaderboard_claims(typed(plain(leaderboard(models({"a": 0.7, "b": 0.7, "c": 0.5})))))
     assert [claim.outcome for claim in close] == ["undecided", "shown"]
-    assert "a and b cannot be told apart" in close[0].text
+    assert "do not show a and b to differ" in close[0].text
 
 
 def test_instability_is_larger_for_closer_models():

@@ -42,7 +42,7 @@ def test_models_are_ranked_on_graded_rows_and_the_others_are_counted(sheet):
     found = cal.plan(sheet, rank="accuracy")
     assert found["dropped"]["correct_missing"] == 8
     assert found["leaderboard"]["questions"] == 256
-    assert badge_of(plain(found.to_dict()), claims_of(found)).words == "told apart"
+    assert badge_of(plain(found.to_dict()), claims_of(found)).words == "models differ"
 
 
 def test_a_hint_names_no_second_name_of_questions_or_models(sheet):
@@ -55,7 +55,7 @@ def test_the_badge_is_about_the_model_of_the_first_sentence(sheet):
     found = cal.mend(sheet)
     outcomes = [c.outcome for c in claims_of(found) if c.id == "mend.gain"]
     assert sorted(outcomes) == ["shown", "undecided"]
-    assert badge_of(plain(found.to_dict()), claims_of(found)).words == "mended, 1 of 2"
+    assert badge_of(plain(found.to_dict()), claims_of(found)).words == "corrected, 1 of 2"
 
 
 def test_rows_left_out_are_those_of_the_chosen_model(sheet):

@@ -12,7 +12,7 @@ from calibrant.findings.claims import Claim
 from calibrant.findings.claims.audit import calibration_word
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.entries import Keys
-from calibrant.findings.documents.fields import Fields, MonitorFields, typed
+from calibrant.findings.documents.fields import Fields, MonitorFields, RunFields, typed
 from calibrant.report.glossary import kind_words
 
 SYMBOLS = {
@@ -33,7 +33,7 @@ _OUTCOMES = {"shown": 0, "depends": 1, "equivalent": 2, "undecided": 3}
 _COUNTED = {"groups": "of them"}
 # What a comparison calls its verdicts at a glance.
 _COMPARED = {
-    ("compare.better_calibrated", "shown"): "told apart",
+    ("compare.better_calibrated", "shown"): "better calibrated",
     ("compare.only_more_accurate", "shown"): "only more accurate",
     ("compare.more_accurate_alike", "shown"): "more accurate, alike",
     ("compare.reversal", "shown"): "looks better, is worse",
@@ -110,6 +110,9 @@ def warnings_of(document: Fields) -> list[str]:
     reversals = (document.get("reading") or {}).get("notes") or ()
     warnings = (document.get("data") or {}).get("warnings") or ()
     texts = [str(w["text"]) for w in warnings if w["id"] != _READING]
+    # What an endpoint did may void what was computed from its answers.
+    notes = (document.findings or ()) if isinstance(document, RunFields) else ()
+    texts += [f"{note['model']}: {note['message']}." for note in notes]
     return list(dict.fromkeys([*map(str, reversals), *texts]))
 
 
@@ -239,6 +242,8 @@ def _watched(document: MonitorFields, claims: Sequence[Claim]) -> Badge | None:
 def _compared(claims: Sequence[Claim]) -> Badge:
     """Return the most frequent verdict on the pairs of a comparison."""
     (name, outcome), count = Counter((c.id, c.outcome) for c in claims).most_common(1)[0]
+    if (name, outcome) == ("compare.better_calibrated", "shown") and len(claims) > 1:
+        return Badge(outcome, f"{count} of {len(claims)} pairs differ")
     words = _COMPARED.get((name, outcome), outcome)
     if outcome == "equivalent" and claims[0].margin:
         words += f" within {100 * claims[0].margin:g} points"

@@ -1,4 +1,4 @@
-"""What `mend` may say: how far off the mended confidence is, and what it gains."""
+"""What `mend` may say: how far off the corrected confidence is, and what it gains."""
 
 from collections.abc import Iterator
 

@@ -295,6 +295,7 @@ class RunFields(Fields, kind="run"):
     models: Entries
     questions: int
     results: Entries
+    findings: Entries | None
 
 
 class ReportFields(_Head, kind="report"):
