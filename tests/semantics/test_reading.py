@@ -5,7 +5,13 @@ import polars as pl
 import pytest
 
 from calibrant.answers.samples import grade_samples, read_samples, source
-from calibrant.answers.semantics import Grader, Options, cluster_answers, grade_answers
+from calibrant.answers.semantics import (
+    Grader,
+    Options,
+    annotate,
+    cluster_answers,
+    grade_answers,
+)
 from calibrant.answers.semantics.grading.doubt import is_doubtful, joined
 from calibrant.models.inference.judge import MODEL, EmbeddedJudge, MeaningQuery, available
 
@@ -243,3 +249,25 @@ def test_a_run_that_is_stopped_keeps_what_it_has_read(tmp_path, monkeypatch):
     )
     assert list(EmbeddedJudge(kept).scores(ASKED)) == [1.0, -1.0, 3.0, 3.0, 3.0]
     assert len(asked) == 3
+
+
+def test_an_engine_leaves_the_reading_to_this_process():
+    texts = ["the pump failed", "a broken pump", "rain"]
+    draws = pl.DataFrame(
+        {
+            "question_id": ["q"] * 3,
+            "model": ["m"] * 3,
+            "purpose": ["answer"] * 3,
+            "draw": [0, 1, 2],
+            "text": texts,
+        }
+    )
+    questions = pl.DataFrame(
+        {"question_id": ["q"], "text": ["Why?"], "references": [[["a broken pump"]]]}
+    )
+    tables = [
+        annotate(draws, questions, options=Options(embedded=SameWords(texts[:2])), mapper=mapper)
+        for mapper in (None, map)
+    ]
+    assert tables[0].semantics.equals(tables[1].semantics)
+    assert tables[0].semantics["class_id"].to_list() == [0, 0, 1]
