@@ -136,11 +136,11 @@ def consistency_candidates(draws: pl.DataFrame, scores: pl.DataFrame) -> pl.Data
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row") if rows else None
 
 
-def _shares(named: pl.DataFrame, drawn: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
+def _shares(names: pl.DataFrame, draws: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
     """Yield, for one question, how often each judge draws each author's answer."""
-    classes = cluster_answers([*named["answer"], *drawn["answer"]])
-    sampled, judges = np.array(classes[named.height :]), drawn["model"].to_numpy()
-    answers = named.select("question_id", "model", "answer", "correct").rows()
+    classes = cluster_answers([*names["answer"], *draws["answer"]])
+    sampled, judges = np.array(classes[names.height :]), draws["model"].to_numpy()
+    answers = names.select("question_id", "model", "answer", "correct").rows()
     for judge in dict.fromkeys(judges.tolist()):
         theirs = sampled[judges == judge]
         # What was drawn has classes of its own, behind those of the answers.

@@ -185,9 +185,9 @@ def _names(variable: str) -> list[str]:
     return [name.strip() for name in os.environ.get(variable, "").split(",") if name.strip()]
 
 
-def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
+def _pairs(values: Sequence[str], option: str) -> dict[str, str]:
     pairs = {}
-    for text in given:
+    for text in values:
         name, sign, value = text.partition("=")
         if not sign or not name or not value:
             raise InputError(Hint("{" + option + "} is written NAME=VALUE, got {0}", repr(text)))

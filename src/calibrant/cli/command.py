@@ -226,25 +226,25 @@ class VerbCommand(click.Command):
                 failed.exit_code = check.exit_code
                 raise failed
 
-    def _called(self, given: dict[str, Any], *, quiet: bool) -> Any:
+    def _called(self, values: dict[str, Any], *, quiet: bool) -> Any:
         if hasattr(signal, "siginterrupt"):
             # Polars, imported with the verb, lets reads and waits go on after Ctrl-C.
             signal.siginterrupt(signal.SIGINT, True)
         # A bar gives standard output back as it found it, so it begins within and ends first.
         with cluster_speaks_on_stderr(), _supplied(self.function, self.words, quiet) as more:
             try:
-                return self.function(**given, **more)
+                return self.function(**values, **more)
             except KeyboardInterrupt:
                 if not self.verb.resumable:
                     raise
-                raise Interrupted(_kept(self.words, given, more)) from None
+                raise Interrupted(_kept(self.words, values, more)) from None
 
 
-def _kept(words: str, given: Mapping[str, Any], supplied: Mapping[str, Any]) -> str:
+def _kept(words: str, values: Mapping[str, Any], supplied: Mapping[str, Any]) -> str:
     """Say what is kept of work that was stopped, and how to go on."""
     counts = [getattr(item, "arrived", None) for item in supplied.values()]
     arrived = next((count for count in counts if count is not None), None)
-    first = next(iter(given.values()), "")
+    first = next(iter(values.values()), "")
     selection = "stopped before anything was sent"
     if arrived is not None:
         selection = f"stopped; the {arrived:,} answers that had arrived are kept in the ledger"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from calibrant.core.errors import QuestionError, printable
 
 
-def chosen_reading(question: QuestionError) -> dict[str, str] | None:
+def chosen_reading(question: QuestionError) -> dict[str, Any] | None:
     """Return the options of the reading that somebody chose; None where nobody can be asked.
 
     Parameters
@@ -29,7 +30,10 @@ def chosen_reading(question: QuestionError) -> dict[str, str] | None:
         if key in keys:
             click.echo(key, err=True)
             reading = question.readings[int(key) - 1]
-            modes = " ".join(f"--{name} {value}" for name, value in reading.options.items())
+            options = reading.options.items()
+            modes = " ".join(
+                f"--{n}" if value is True else f"--{n} {value}" for n, value in options
+            )
             click.echo(printable(f"Read with {modes}"), err=True)
             return dict(reading.options)
         if key in ("q", "Q", "\x03", "\x04", "\x1b"):

@@ -185,14 +185,14 @@ def _preferences(pool: CandidateTable, judge: int, grade: float) -> tuple[Floats
     return total, number
 
 
-def _lookup(values: pl.Series, wanted: Sequence[str]) -> npt.NDArray[np.int32]:
+def _lookup(values: pl.Series, target: Sequence[str]) -> npt.NDArray[np.int32]:
     """Return, by category code, the place in `wanted`; -1 where it is not there.
 
     Distinct values are looked up once, so that tens of millions of rows stay cheap. The last
     entry is for nulls.
     """
     distinct = values.drop_nulls().unique()
-    place_of = {name: place for place, name in enumerate(wanted)}
+    place_of = {name: place for place, name in enumerate(target)}
     codes = distinct.to_physical().to_numpy()
     lookup = np.full(int(codes.max(initial=0)) + 2, -1, dtype=np.int32)
     lookup[codes] = [place_of.get(name, -1) for name in distinct.cast(pl.String)]

@@ -187,7 +187,7 @@ def gaps_of(replicates: Floats) -> list[Gap]:
     return gaps
 
 
-def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floats]:
+def _directions(observed: Floats, error: Floats, value: float) -> tuple[Floats, Floats]:
     """Return where the true residuals may point: few large ones, or all bins alike.
 
     How far the ECE of the data lies above the true one depends on that: most where few bins carry
@@ -195,13 +195,13 @@ def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floa
     """
     share = np.square(error)
     if value == 0 or not share.any():
-        line = np.abs(seen) + share
+        line = np.abs(observed) + share
         line = line / line.sum() if line.any() else np.full_like(line, 1 / line.size)
         return line, line
-    ratio = np.divide(error, np.abs(seen), out=np.full_like(error, np.inf), where=seen != 0)
-    peaked = seen * (1 - np.minimum(SET_ASIDE * ratio, 1.0) ** 2)
-    peaked = peaked if peaked.any() else seen
-    even = np.where(seen < 0, -share, share) / share.sum() + seen / value
+    ratio = np.divide(error, np.abs(observed), out=np.full_like(error, np.inf), where=observed != 0)
+    peaked = observed * (1 - np.minimum(SET_ASIDE * ratio, 1.0) ** 2)
+    peaked = peaked if peaked.any() else observed
+    even = np.where(observed < 0, -share, share) / share.sum() + observed / value
     return peaked / np.abs(peaked).sum(), even / np.abs(even).sum()
 
 

@@ -221,8 +221,8 @@ def _bound(pair: PairViews, gaps: dict[str, Gap], replicates: Floats, margin: fl
     return worst
 
 
-def _ends(one: tuple[float, float], other: tuple[float, float]) -> float:
-    return max(one[1] - other[0], other[1] - one[0])
+def _ends(item: tuple[float, float], peer: tuple[float, float]) -> float:
+    return max(item[1] - peer[0], peer[1] - item[0])
 
 
 def _laws(pairs: Sequence[PairViews]) -> list[tuple[float, float]]:
@@ -233,13 +233,13 @@ def _laws(pairs: Sequence[PairViews]) -> list[tuple[float, float]]:
     return [(wrong, right) for wrong, right in ends.tolist()]
 
 
-def _ends_of(drawn: Floats, share: float, missing: float) -> Floats:
+def _ends_of(draws: Floats, share: float, missing: float) -> Floats:
     """Return a quantile along the last axis, of ten resamples that are defined at least."""
-    if drawn.shape[-1] > 10 and np.isfinite(drawn).all():
-        return np.asarray(quantiles(drawn, (share,), axis=-1)[0])
-    rows = [row[np.isfinite(row)] for row in drawn.reshape(-1, drawn.shape[-1])]
+    if draws.shape[-1] > 10 and np.isfinite(draws).all():
+        return np.asarray(quantiles(draws, (share,), axis=-1)[0])
+    rows = [row[np.isfinite(row)] for row in draws.reshape(-1, draws.shape[-1])]
     ends = [float(quantiles(row, (share,))[0]) if row.size > 10 else missing for row in rows]
-    return np.array(ends).reshape(drawn.shape[:-1])
+    return np.array(ends).reshape(draws.shape[:-1])
 
 
 def _clips(replicates: Floats) -> list[float]:

@@ -168,11 +168,11 @@ def _named(column: str) -> pl.Expr:
 
 
 def _verification(
-    summed: SummedTable, wanted: ComparisonRequest, key: ComparisonKey, model: str
+    summed: SummedTable, target: ComparisonRequest, key: ComparisonKey, model: str
 ) -> VerificationBlock:
-    stream = named_stream(wanted.seed, "compare", *key.keys.values(), "verification", model)
+    stream = named_stream(target.seed, "compare", *key.keys.values(), "verification", model)
     sums, grid = _cells(key, summed)[model], summed.streamed.plan.grid
-    level, resamples = wanted.options["level"], wanted.options["resamples"]
+    level, resamples = target.options["level"], target.options["resamples"]
     block = CellBlock(sums, grid, level=level, resamples=resamples, rng=stream)
     return verification_of(block, rng=stream)
 

@@ -31,23 +31,23 @@ _CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
 
 
 def _scores(
-    opened: Input, asked: ReadingOptions, by: Sequence[str]
+    source: Input, request: ReadingOptions, by: Sequence[str]
 ) -> tuple[Any, ReadingOptions, dict[str, object]]:
     """Return the table that is compared, how it is read, and the rules that the document states.
 
     A whole record keeps its refusals. Draws become the scores of Sem1 and Sem2, whose columns have
     the names of the schema.
     """
-    sample = opened.holds_only_draws(asked)
-    record = opened.whole_record or sample
-    on_invalid = asked.on_invalid or ("drop" if record else "missing")
-    asked = structs.replace(asked, on_invalid=on_invalid, graded=record or asked.graded)
-    confidence = {**asked.rules, "whole_record": True} if record else asked.rules
+    sample = source.holds_only_draws(request)
+    record = source.whole_record or sample
+    on_invalid = request.on_invalid or ("drop" if record else "missing")
+    request = structs.replace(request, on_invalid=on_invalid, graded=record or request.graded)
+    confidence = {**request.rules, "whole_record": True} if record else request.rules
     if not sample:
-        return *opened.compared(asked), confidence
-    draws = opened.draws(asked)
+        return *source.compared(request), confidence
+    draws = source.draws(request)
     table = None if draws is None else meaning_scores(draws, keep=by)
-    return table, asked.by_schema(), confidence
+    return table, request.by_schema(), confidence
 
 
 def _candidates(source: Any) -> pl.DataFrame:

@@ -366,14 +366,14 @@ def _same_sums(rows: ComparisonRows, counts: Counts, shared: Singles, bins: int)
 
 
 def _counts_by_sharing(
-    rows: ComparisonRows, others: Floats, survey: AnswerCounts, model: int
+    rows: ComparisonRows, peers: Floats, survey: AnswerCounts, model: int
 ) -> list[Floats]:
     """Count answers by confidence, outcome (wrong, right) and whether the partner shares it."""
     sharp = np.flatnonzero((rows.grade == 0) | (rows.grade == 1))
     c, z = rows.confidence[sharp], rows.right[sharp]
     cells = mass_bins(survey.cells[model].sum(axis=0), RANK_CELLS)
     bar = np.searchsorted(width_edges(HISTOGRAM_BINS)[1:-1], c, side="right")
-    theirs = others[:, sharp] if sharp.size < rows.grade.size else others
+    theirs = peers[:, sharp] if sharp.size < rows.grade.size else peers
     # Which partners share the outcome (1), which do not (0), and which have none (2).
     state = np.where(np.isnan(theirs), 2, theirs == z).astype(np.intp)
     counts = []

@@ -6,7 +6,7 @@ import copy
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from calibrant.core.hints import Hint
 
@@ -95,7 +95,7 @@ class PossibleReading(NamedTuple):
     """One of the ways to read an input: in words, and as the options that choose it."""
 
     text: str
-    options: Mapping[str, str]
+    options: Mapping[str, Any]
 
 
 class QuestionError(InputError):

@@ -199,10 +199,10 @@ def _split(name: str, text: str) -> list[str]:
     return names
 
 
-def _refuse_twice(name: str, names: Sequence[str], given: Any) -> None:
+def _refuse_twice(name: str, names: Sequence[str], values: Any) -> None:
     twice = [part for part, count in Counter(names).items() if count > 1]
     if twice:
-        raise _refused(name, "names {1} more than once", _shown(given), repr(twice[0]))
+        raise _refused(name, "names {1} more than once", _shown(values), repr(twice[0]))
 
 
 def _numbers(option: Option, name: str, value: Any) -> Any:

@@ -198,10 +198,10 @@ def _reading(file: str) -> Iterator[None]:
         raise InputError(f"the parquet data cannot be read: {error}", source=file) from None
 
 
-def _names(opened: Any, file: str) -> list[str]:
+def _names(source: Any, file: str) -> list[str]:
     """Return the columns of an opened file; its schema is read when it is asked for."""
     with _reading(file):
-        return list(opened.schema_arrow.names)
+        return list(source.schema_arrow.names)
 
 
 def opened_file(file: str, labels: Sequence[str] = ()) -> Any:

@@ -211,7 +211,7 @@ def _search(
 
 def _among_units(
     frame: pl.DataFrame,
-    said: Floats,
+    confidence: Floats,
     right: Floats,
     units: Indices,
     skip: Collection[str],
@@ -221,7 +221,7 @@ def _among_units(
     if first.size < LEAST_ROWS:
         return Dependence()
     rows = np.bincount(unit)
-    mean = np.bincount(unit, CellResiduals.of_rows(said, right).residual) / rows
+    mean = np.bincount(unit, CellResiduals.of_rows(confidence, right).residual) / rows
     of_units = frame[first]
     varying = [
         name
@@ -279,10 +279,10 @@ def _values(name: str, codes: Indices, step: float = 1.0) -> Iterator[_Way]:
         yield "column", name, lambda: codes
 
 
-def _times(name: str, written: pl.Series) -> Iterator[_Way]:
+def _times(name: str, text: pl.Series) -> Iterator[_Way]:
     """Yield the days of a column of times, and its order where rows stand in another one."""
-    yield "day", f"day of {name}", lambda: _codes(written.str.head(10))
-    place = written.fill_null("").rank("ordinal").to_numpy().astype(np.intp) - 1
+    yield "day", f"day of {name}", lambda: _codes(text.str.head(10))
+    place = text.fill_null("").rank("ordinal").to_numpy().astype(np.intp) - 1
     if (np.diff(place) != 1).any():
         yield "order", f"order of {name}", lambda: place
 

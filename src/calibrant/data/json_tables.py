@@ -156,23 +156,23 @@ def _object(line: bytes) -> dict[str, object] | None:
     return value if isinstance(value, dict) else None
 
 
-def _is_table(one: dict[str, object] | None) -> bool:
+def _is_table(item: dict[str, object] | None) -> bool:
     """Return whether one object may hold a whole table: nested values only, or a list of rows."""
-    if not one:
-        return one is None
-    nested = all(isinstance(value, list | dict) for value in one.values())
-    return nested or _rows_of(one) is not None
+    if not item:
+        return item is None
+    nested = all(isinstance(value, list | dict) for value in item.values())
+    return nested or _rows_of(item) is not None
 
 
-def _rows_of(one: dict[str, object]) -> list[object] | None:
+def _rows_of(item: dict[str, object]) -> list[object] | None:
     """Return the list of rows in an object that holds one, as many programs write it."""
-    return max(_lists(one).values(), key=len, default=None)
+    return max(_lists(item).values(), key=len, default=None)
 
 
-def _lists(one: Mapping[str, object]) -> dict[str, list[object]]:
+def _lists(item: Mapping[str, object]) -> dict[str, list[object]]:
     """Return the lists of objects in an object by name, also those deeper in it."""
     matches: dict[str, list[object]] = {}
-    for name, value in one.items():
+    for name, value in item.items():
         if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
             matches[name] = value
         elif isinstance(value, dict):

@@ -222,11 +222,11 @@ def _with_guesses(columns: JudgeColumns, frame: pl.DataFrame) -> JudgeColumns:
     return replace(columns, **{k: v for k, v in matches.items() if v and not getattr(columns, k)})
 
 
-def _side_columns(frame: pl.DataFrame, taken: set[str]) -> Any:
+def _side_columns(frame: pl.DataFrame, selection: set[str]) -> Any:
     """Return two columns of names that differ by `a` and `b` and hold the same few names."""
     for name in frame.columns:
         peer = re.sub(r"([_\s-])a$", r"\1b", name)
-        if peer == name or peer not in frame.columns or {name, peer} & taken:
+        if peer == name or peer not in frame.columns or {name, peer} & selection:
             continue
         a, b = (set(cell_texts(frame[part]).drop_nulls().unique()) for part in (name, peer))
         if a & b and len(a | b) <= max(2, frame.height // 4):

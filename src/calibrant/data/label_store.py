@@ -222,28 +222,28 @@ class LabelStore:
             self._db.executemany(_ASSIGN, rows)
         return queue
 
-    def _holds(self, item_id: int, who: str, now: float, *, keeps: bool) -> bool:
-        place, selection = self._assigned.get(item_id, {}).get(who, (-math.inf, False))
+    def _holds(self, item_id: int, person: str, now: float, *, keeps: bool) -> bool:
+        place, selection = self._assigned.get(item_id, {}).get(person, (-math.inf, False))
         return selection or (not keeps and place > now - schema.LEASE_SECONDS / 2)
 
     def open_for(self, who: str, *, now: float | None = None) -> int:
         """Return how many items this person could still be given."""
         return len(self._queue(who, time.time() if now is None else now))
 
-    def _queue(self, who: str, now: float) -> list[schema.StoredItem]:
+    def _queue(self, person: str, now: float) -> list[schema.StoredItem]:
         """Return what `who` may label, in the order in which it is given out."""
         self._read_on()
         ranking = []
         for item_id in sorted(self._open):
             item, statement = self._states[item_id].item, self._states[item_id].labels
-            if who in statement:
+            if person in statement:
                 continue
             holders = self._holders(item_id, now)
-            others = (statement.keys() | holders) - {who}
+            others = (statement.keys() | holders) - {person}
             if len(others) >= _needed(item):
                 continue
-            skipped = any(row.who == who for row in self._labels.get(item_id, ()))
-            rank = 3 if skipped else 0 if who in holders else 1 if others else 2
+            skipped = any(row.who == person for row in self._labels.get(item_id, ()))
+            rank = 3 if skipped else 0 if person in holders else 1 if others else 2
             ranking.append((rank, item_id, item))
         return [item for _, _, item in sorted(ranking, key=lambda entry: entry[:2])]
 

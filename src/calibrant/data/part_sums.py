@@ -235,12 +235,12 @@ def _keys(rows: ScoredRows, column: str, plan: SumPlan) -> tuple[Array | None, l
     return joined, keys, False
 
 
-def _count_unscored(some: Indices, rows: ScoredRows, plan: SumPlan, out: PartSums) -> None:
+def _count_unscored(subset: Indices, rows: ScoredRows, plan: SumPlan, out: PartSums) -> None:
     """Count rows that are graded and have no confidence, wrong and right ones, by block."""
-    outcome = rows.correct[some].astype(np.intp)
+    outcome = rows.correct[subset].astype(np.intp)
     for column in plan.by or ("",):
         codes, keys, _ = _keys(rows, column, plan)
-        place = np.zeros(some.size, np.intp) if codes is None else codes[some]
+        place = np.zeros(subset.size, np.intp) if codes is None else codes[subset]
         counts = np.bincount(2 * place + outcome, minlength=2 * len(keys)).reshape(-1, 2)
         for code in np.flatnonzero(counts.any(axis=1)):
             out.unscored[keys[code]] = out.unscored.get(keys[code], 0) + counts[code]

@@ -191,6 +191,9 @@ def row_error(
     if {*faults} <= _CELLS and 2 * bad.height < total:
         without = PossibleReading(f"without {bad.height} of {total} rows", {"on_invalid": "drop"})
         return QuestionError(text, **where, hint=rule.hint, readings=[without])
+    if {*faults} == {"duplicate_row"}:
+        again = PossibleReading("rows with one id are answers to one question", {"repeats": True})
+        return QuestionError(text, **where, hint=rule.hint, readings=[again])
     kind = OutOfRangeError if rule.name in _OUT_OF_RANGE else InputError
     return kind(text, **where, hint=rule.hint)
 

@@ -18,19 +18,16 @@ from calibrant.data.mend.recalibration_map import judge_scale
 from calibrant.data.reading import Reading
 from calibrant.data.reading.names import columns_called
 from calibrant.data.reading.question import right_of_errors
-from calibrant.data.reading.roles import BESIDE, ROLES, Peek, Roles, require_column, resolve_roles
+from calibrant.data.reading.roles import ROLES, Peek, Roles, resolve_roles
 from calibrant.data.reading.scales import RANKS
 from calibrant.data.reading.typed import read_confidence, read_number, read_outcome
 from calibrant.data.repeated import answers_told_apart, counted_once
+from calibrant.data.score_columns import FIELD, fields_of_units, named_columns, select_columns
 from calibrant.data.sources.reading import cluster_of
 
 ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
-FIELD = "field"
-"""Column that names the fields of a unit, which stand side by side in the table."""
-# Columns of a checked table that are no features of it.
-_OWN = (*(role for role in ROLES if role != "cluster"), score_table.CLUSTER)
 
 
 def load_scores(
@@ -140,9 +137,10 @@ leave such rows out and have them counted
         return _load_many(source, options)
     asked = {"confidence": confidence, "correct": correct, "question_id": question, "model": model}
     asked |= {"method": method, "answer": answer, "weights": weights, "cluster": cluster}
-    asked |= {"scale": scale, "right": right, "gold": gold, "probs": probs}
+    asked |= {"scale": scale, "right": right, "gold": gold, "probs": probs,
+              "repeats": "rows" if repeats else None}  # fmt: skip
     name, required = tables.source_name(source), labels == "required"
-    named = _named_columns(model, method, question, answer)
+    named = named_columns(model, method, question, answer)
     lazy = tables.scan_table(source, names=named, groups=by)
     columns = [asked.get(role) for role in (*ROLES, "gold")]
     lazy = tables.with_fields(lazy, (*columns, *(features or ()), *by))
@@ -159,12 +157,12 @@ leave such rows out and have them counted
             lazy = roles.derived.applied(lazy)
         if features is not None and unit is not None and roles.models and FIELD not in names:
             features, by = ([name for name in some if name != FIELD] for some in (features, by))
-        chosen = _select(lazy, names, roles, features, others=others)
+        chosen = select_columns(lazy, names, roles, features, others=others)
         frame = tables.collect(chosen, source)
         if frame.height == 0:
             raise InputError("the table has no rows")
         if unit is not None and roles.models:
-            frame, roles = _fields_of_units(frame, roles, unit)
+            frame, roles = fields_of_units(frame, roles, unit)
         used = {*by, *(features or ()), *chain.from_iterable(roles.columns.values())}
         runs = [column for column in columns_called("run", names) if column not in used]
         frame, roles, note = answers_told_apart(frame, roles, text, runs, peek, repeats=repeats)
@@ -197,20 +195,9 @@ leave such rows out and have them counted
     return counted_once(scores) if plain and required else scores
 
 
-def _fields_of_units(frame: pl.DataFrame, roles: Roles, unit: str) -> tuple[pl.DataFrame, Roles]:
-    """Return columns beside each other as the fields of units, where a unit has one row."""
-    if frame.select("_place", score_table.CLUSTER).is_duplicated().any():
-        return frame, roles
-    field = pl.col("model").alias(FIELD)
-    ids = pl.concat_str("question_id", "model", separator=" / ").alias("question_id")
-    frame = frame.with_columns(field, ids, pl.lit("model").alias("model"))
-    note = f"Each {unit} has {len(roles.models)} fields: {', '.join(roles.models)}."
-    return frame, structs.replace(roles, models=(), notes=(*roles.notes, note))
-
-
 def _roles(
     names: list[str],
-    asked: Mapping[str, str | None],
+    request: Mapping[str, str | None],
     peek: Peek,
     sample: Callable[[], pl.DataFrame],
     optional: Sequence[str],
@@ -221,7 +208,7 @@ def _roles(
     text = next(iter(columns_called("question_text", names)), None)
     roles = resolve_roles(
         names,
-        asked,
+        request,
         peek,
         sample,
         optional=optional,
@@ -265,64 +252,6 @@ def _only(use: str, names: Sequence[str]) -> str | None:
     """Return the only column that is called so."""
     result = columns_called(use, names)
     return result[0] if len(result) == 1 else None
-
-
-def _named_columns(*wanted: str | None) -> list[str]:
-    """Return the columns that are asked for: a list of them, or one whose name has a comma."""
-    return [name for text in wanted if text for name in (text, *map(str.strip, text.split(",")))]
-
-
-def _select(
-    lazy: pl.LazyFrame,
-    names: list[str],
-    roles: Roles,
-    features: Sequence[str] | None,
-    *,
-    others: bool,
-) -> pl.LazyFrame:
-    """Select the roles under their own names, the features beside them, rows numbered from 1."""
-    used = {by_name[0] for role, by_name in roles.columns.items() if len(by_name) == 1}
-    used -= set(roles["cluster"])
-    used.update(roles["confidence"], *(roles[role] for role in BESIDE))
-    if features is None or others:
-        remainder = [name for name in names if name not in used and name not in _OWN]
-        features = [*(features or ()), *remainder]
-    extra = [name for name in dict.fromkeys(features) if name not in _OWN]
-    for name in extra:
-        require_column(name, names, role="a group or a feature")
-    row, ids = pl.col("_row"), roles["question_id"]
-    clusters = (pl.col(name).cast(pl.String).fill_null("") for name in roles["cluster"])
-    columns = [
-        row.cast(pl.Int64),
-        (tables.joined_id(ids) if ids else row.cast(pl.String)).alias("question_id"),
-        *(pl.col(name).alias("weights") for name in roles["weights"]),
-        *(cluster.alias(score_table.CLUSTER) for cluster in clusters),
-        *map(pl.col, extra),
-    ]
-    lazy = lazy.with_row_index("_row", offset=1)
-    places = range(len(roles["confidence"]))
-    return pl.concat([lazy.select(*columns, *_scored(place, roles)) for place in places])
-
-
-def _scored(place: int, roles: Roles) -> list[pl.Expr]:
-    """Return what belongs to one of the confidences: its model, method, outcome and answer."""
-    column, several = roles["confidence"][place], len(roles["confidence"]) > 1
-    model = pl.lit(roles.models[place] if roles.models else "model")
-    if roles["model"]:
-        model = pl.col(roles["model"][0]).cast(pl.String)
-    method = pl.lit("confidence" if roles.models else column)
-    if roles["method"]:
-        method = pl.col(roles["method"][0]).cast(pl.String())
-        method = pl.concat_str([method, pl.lit(column)], separator=":") if several else method
-    companion = {role: roles[role][place % len(roles[role])] for role in BESIDE if roles[role]}
-    return [
-        pl.col(column).alias("confidence"),
-        pl.lit(place).alias("_place"),
-        model.alias("model"),
-        method.alias("method"),
-        *(pl.col(name).alias(role) for role, name in companion.items()),
-        *([] if "correct" in companion else [pl.lit(None).alias("correct")]),
-    ]
 
 
 def _typed(

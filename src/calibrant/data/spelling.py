@@ -36,11 +36,11 @@ def spells(tokens: Sequence[str], text: str, *, stop: Sequence[str] = ()) -> boo
     return any(label is not None and _same(label, text, tokens, stop) for label in readings)
 
 
-def _same(shown: str, text: str, tokens: Sequence[str], stop: Sequence[str]) -> bool:
-    plain, target = _squeezed(_without_ends(shown)), _squeezed(text)
-    if _UNDECODED.search(shown):
+def _same(display: str, text: str, tokens: Sequence[str], stop: Sequence[str]) -> bool:
+    plain, target = _squeezed(_without_ends(display)), _squeezed(text)
+    if _UNDECODED.search(display):
         plain, target = _ascii(_UNDECODED.sub("", plain)), _ascii(target)
-    if plain == target or _squeezed(shown) == target:
+    if plain == target or _squeezed(display) == target:
         return True
     remainder = plain.removeprefix(target) if plain.startswith(target) else ""
     # A text is cut at its stop text, which may lie inside the last token.
@@ -50,13 +50,13 @@ def _same(shown: str, text: str, tokens: Sequence[str], stop: Sequence[str]) -> 
     )
 
 
-def _without_ends(shown: str) -> str:
+def _without_ends(display: str) -> str:
     for _ in range(_MOST_ENDS):
-        shorter = _END.sub("", shown.rstrip())
-        if shorter == shown:
+        shorter = _END.sub("", display.rstrip())
+        if shorter == display:
             break
-        shown = shorter
-    return shown
+        display = shorter
+    return display
 
 
 def _squeezed(text: str) -> str:

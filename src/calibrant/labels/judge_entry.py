@@ -176,9 +176,13 @@ def _mean(view: JudgeView, pool: PeoplePool) -> PeopleMean:
     )
 
 
-def _agreement(view: JudgeView, known: Mask) -> dict[str, Any]:
+def _agreement(view: JudgeView, known_values: Mask) -> dict[str, Any]:
     """Return order and kappa, and the same among people with the difference."""
-    score, people, n = view.score[known], view.table.people[known], int(known.sum())
+    score, people, n = (
+        view.score[known_values],
+        view.table.people[known_values],
+        int(known_values.sum()),
+    )
     ordered = same_side if view.table.kind == "pairs" else right_order
     order = with_people(ordered, score, people)
     kappa = with_people(quadratic_kappa, score, people) if view.same else None

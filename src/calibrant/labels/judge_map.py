@@ -11,10 +11,10 @@ import numpy as np
 from scipy.special import betaincinv, expit, logit
 
 from calibrant.core.arrays import Floats
+from calibrant.core.rng import named_stream
 from calibrant.data.mend import RecalibrationMap
-from calibrant.data.mend.estimator import fit_map
-from calibrant.data.mend.recalibration_map import MENDED
-from calibrant.metrics.recalibration.mend_fit import Labels, fit_value
+from calibrant.data.mend.estimator import CERTAINTY, map_of_curve
+from calibrant.metrics.recalibration.mend_fit import Labels, fit_curve, fit_value
 
 # Ratings between the ends spread less than yes/no; so much of the spread that they show is counted
 # in simulations, and no more labels than ten are made of one.
@@ -34,11 +34,12 @@ def score_map(
     labels = replace(Labels.of(judge, people), as_stated=0.0)
     first = fit_value(labels)
     spread = dispersion(people, expit(np.interp(judge, first.grid.knots, first.log_odds)))
-    fitted = fit_map(replace(labels, dispersion=spread), seed=seed, **about)
-    if np.unique(judge).size == 2:
-        fitted = _two_rates(fitted, judge, people)
-    # The map is the answer here: that it gains nothing over the scores does not take it back.
-    return msgspec.structs.replace(fitted, verdict=MENDED)
+    labels = replace(labels, dispersion=spread)
+    curve = fit_curve(labels, named_stream(seed, "mend", "promise"))
+    # The map is the answer here: what it gains over the scores, on another scale, says nothing.
+    promise = {"off_by": curve.off_by, "certainty": CERTAINTY}
+    fitted = map_of_curve(curve, labels, promise=promise, **about)
+    return _two_rates(fitted, judge, people) if np.unique(judge).size == 2 else fitted
 
 
 def dispersion(people: Floats, rate: Floats) -> float:

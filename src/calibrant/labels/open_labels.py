@@ -46,8 +46,8 @@ class OpenLabels(Input):
         self.given = given.path if isinstance(given, Study) else given
         self.store = store
 
-    def _pool(self, asked: ReadingOptions) -> Scores:
-        return read_pool(self.given, replace(asked, graded=False, repeats=False, weights=None))
+    def _pool(self, request: ReadingOptions) -> Scores:
+        return read_pool(self.given, replace(request, graded=False, repeats=False, weights=None))
 
     def labelled(self, asked: ReadingOptions) -> tuple[LabelSession, pl.DataFrame]:
         """Return the pool with its labels, and the labelled rows with what their draw was.
@@ -106,6 +106,6 @@ class OpenLabels(Input):
         return without_draw(whole_questions), _by_schema(asked)
 
 
-def _by_schema(asked: ReadingOptions) -> ReadingOptions:
+def _by_schema(request: ReadingOptions) -> ReadingOptions:
     """Return how rows of a pool are read once more: all of them is as in the schema."""
-    return replace(asked.by_schema(), scale=FRACTION, right=None)
+    return replace(request.by_schema(), scale=FRACTION, right=None)

@@ -94,14 +94,14 @@ def _questions(labels: int | None) -> int:
     return int(labels)
 
 
-def _numbers(given: Any) -> list[float] | None:
+def _numbers(values: Any) -> list[float] | None:
     """Return accuracies that were given as numbers, None for a table."""
-    if isinstance(given, str):
-        given = given.split(",") if given.strip() else []
-    if not isinstance(given, Sequence):
+    if isinstance(values, str):
+        values = values.split(",") if values.strip() else []
+    if not isinstance(values, Sequence):
         return None
     try:
-        numbers = [float(value) for value in given]
+        numbers = [float(value) for value in values]
     except (TypeError, ValueError):
         return None
     return [require_rate(value, "published") for value in numbers]

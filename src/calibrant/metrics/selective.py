@@ -225,28 +225,28 @@ def threshold_counts(
     return ThresholdCounts(np.array(list(short)), n, wrong, low, high)
 
 
-def _worth(ranked: Ranked, chosen: Indices, units: RowUnits) -> tuple[Floats, Floats]:
+def _worth(ranking: Ranked, choice: Indices, units: RowUnits) -> tuple[Floats, Floats]:
     """Return how many independent rows the kept ones are worth, and how many equal units.
 
     The variance of the share of wrong answers is that between units. A row changes the squared
     sums of its unit when its turn comes, so that one pass serves every threshold.
     """
-    order = np.lexsort((ranked.group, units.unit))
+    order = np.lexsort((ranking.group, units.unit))
     first = np.append(True, np.diff(units.unit[order]) != 0)
     start = np.maximum.accumulate(np.where(first, np.arange(order.size), 0))
     missed, missed_before = _running((units.weight * units.wrong)[order], start)
     mass, mass_before = _running(units.weight[order], start)
-    place, size = ranked.group[order], ranked.score.size
+    place, size = ranking.group[order], ranking.score.size
 
     def total(after: Floats, before: Floats) -> Floats:
-        return np.asarray(np.cumsum(np.bincount(place, after - before, size))[chosen])
+        return np.asarray(np.cumsum(np.bincount(place, after - before, size))[choice])
 
     of_missed = total(missed * missed, missed_before * missed_before)
     of_both = total(missed * mass, missed_before * mass_before)
     of_mass = total(mass * mass, mass_before * mass_before)
-    selection = np.cumsum(np.bincount(place, first, size))[chosen]
-    whole = np.cumsum(ranked.weight)[chosen]
-    error = np.cumsum(ranked.weight - ranked.outcome)[chosen] / whole
+    selection = np.cumsum(np.bincount(place, first, size))[choice]
+    whole = np.cumsum(ranking.weight)[choice]
+    error = np.cumsum(ranking.weight - ranking.outcome)[choice] / whole
     between = of_missed - 2 * error * of_both + error**2 * of_mass
     equal = whole**2 / of_mass
     variance = between * selection / np.maximum(selection - 1, 1) / whole**2

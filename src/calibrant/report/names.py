@@ -121,10 +121,10 @@ def _forms(names: Sequence[str], fits: Fits) -> list[Callable[[str], str]]:
     return [dateless, lambda name: _middle(name, fits)]
 
 
-def _numbered(name: str, fits: Fits, taken: set[str]) -> str:
+def _numbered(name: str, fits: Fits, selection: set[str]) -> str:
     start = rule_start if is_rule(name) else _end
     tried = (start(name, fits, f"…{number}") for number in count(2))
-    return next(short for short in tried if short not in taken)
+    return next(short for short in tried if short not in selection)
 
 
 def _rare_words(text: str, fits: Fits, mark_of: Callable[[str], tuple[int, ...]]) -> str:
@@ -166,9 +166,11 @@ def _end(text: str, fits: Fits, mark: str) -> str:
     return text + mark if fits(text + mark) else _longest(kept, len(text), fits)
 
 
-def _longest(kept: Callable[[int], str], most: int, fits: Fits) -> str:
+def _longest(selection: Callable[[int], str], most: int, fits: Fits) -> str:
     """Return as many letters as fit, found by halving: a name may be a whole answer."""
-    return kept(most - bisect_left(range(most), True, key=lambda out: fits(kept(most - out))))
+    return selection(
+        most - bisect_left(range(most), True, key=lambda out: fits(selection(most - out)))
+    )
 
 
 _CLAUSE = re.compile(r"(?P<column>.+?) (?P<sign><=|>=|!=|<|>|=) (?P<value>.+)")

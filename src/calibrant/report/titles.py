@@ -141,7 +141,7 @@ def _compared(document: fields.CompareFields) -> list[str]:
 
 
 def _audited(
-    whole: list[AuditBlock], pool: int | None, asked: int | None, cluster: str | None
+    whole: list[AuditBlock], pool: int | None, request: int | None, cluster: str | None
 ) -> list[str]:
     models, methods = ({getattr(e, name) for e in whole} for name in ("model", "method"))
     parts = [_confidence(*methods) if len(methods) == 1 else f"{len(methods)} confidences"]
@@ -150,9 +150,9 @@ def _audited(
     if pool is not None:
         return [*parts, _labelled((entry.n for entry in whole), pool)]
     units = max(entry.questions for entry in whole)
-    if asked is not None and cluster is not None and units < asked:
-        return [*parts, f"{count(asked, 'row')} in {units:,} units ({cluster})"]
-    return [*parts, count(units if asked is None else asked, "question")]
+    if request is not None and cluster is not None and units < request:
+        return [*parts, f"{count(request, 'row')} in {units:,} units ({cluster})"]
+    return [*parts, count(units if request is None else request, "question")]
 
 
 def _labelled(labels: Iterable[int], rows: int) -> str:

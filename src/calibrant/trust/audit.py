@@ -21,7 +21,7 @@ from calibrant.findings.documents.groups import (
     GroupReliability,
     GroupsEntry,
     GroupShift,
-    Multiplicity,
+    RulesTested,
 )
 from calibrant.trust.loss.decision import DecisionRisk
 from calibrant.trust.loss.grouping import GroupingLoss, mean_error
@@ -162,8 +162,8 @@ def _decision(risk: DecisionRisk) -> GroupDecision:
     )
 
 
-def _multiplicity(finder: confidence_groups.ConfidenceGroups) -> Multiplicity:
-    return Multiplicity(
+def _multiplicity(finder: confidence_groups.ConfidenceGroups) -> RulesTested:
+    return RulesTested(
         control="largest of all rules",
         alpha=finder.alpha,
         tested=finder.tested_,

@@ -222,13 +222,13 @@ class Profile(Stored):
         missing += [name for name in self.ends if name not in here]
         return GuardCheck(outcome, frame.height, new, changes, missing, promise or {})
 
-    def _group_change(self, counts: Floats, kept: Mask, tests: int) -> list[Change]:
-        before = next(iter(self.counts.values())).sum(axis=1)[kept]
-        now = counts[kept]
+    def _group_change(self, counts: Floats, selection: Mask, tests: int) -> list[Change]:
+        before = next(iter(self.counts.values())).sum(axis=1)[selection]
+        now = counts[selection]
         p = _corrected(same_spread(before[None], now[None]), tests)
         shares = before / before.sum(), now / max(now.sum(), 1.0)
         most = int(np.argmax(np.abs(shares[1] - shares[0])))
-        name = np.array(self.names)[kept][most]
+        name = np.array(self.names)[selection][most]
         change = Change(
             str(self.group), p, str(name), float(shares[0][most]), float(shares[1][most])
         )

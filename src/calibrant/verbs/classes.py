@@ -63,7 +63,9 @@ def classwise_result(
 ) -> AuditResult:
     """Return the audit of every class's probability, with the head of what was given."""
     rows = classwise_table(data, table)
-    result: AuditResult = audit(rows, "correct", confidence="confidence", unit=ITEM, by=[CLASS], **options)
+    result: AuditResult = audit(
+        rows, "correct", confidence="confidence", unit=ITEM, by=[CLASS], **options
+    )
     document = result.to_dict()
     settings = {**document["settings"], "classwise": True, **table_settings(table)}
     document |= document_head("audit", data, seed=document["seed"], settings=settings)

@@ -119,13 +119,13 @@ def import_logs(
 
 
 def _next_step(
-    given: Sequence[Any], out: str | Path | None, columns: Mapping[str, str], tables: ForeignTables
+    values: Sequence[Any], out: str | Path | None, columns: Mapping[str, str], tables: ForeignTables
 ) -> dict[str, str]:
     """Return what comes next: the audit of what was written, or of the log itself."""
     if not tables.scores.height:
         why = "Without a confidence there is nothing to audit: see what each one needs"
         return {"why": why, "command": "calibrant methods"}
-    call = Call("audit", *given, **columns) if out is None else Call("audit", out)
+    call = Call("audit", *values, **columns) if out is None else Call("audit", out)
     return {"why": "See how far the confidence can be trusted", "command": call.shell()}
 
 

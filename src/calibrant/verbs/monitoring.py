@@ -158,10 +158,10 @@ def in_batches(
     return stamped.with_columns(by_name.alias("stream_batch"))
 
 
-def _batch_name(stamp: dt.datetime, every: str | int) -> str:
-    if every in ("day", "week", "month"):
+def _batch_name(stamp: dt.datetime, whole: str | int) -> str:
+    if whole in ("day", "week", "month"):
         return stamp.date().isoformat()
-    return stamp.isoformat(" ", "hours") if every == "hour" else str(stamp)
+    return stamp.isoformat(" ", "hours") if whole == "hour" else str(stamp)
 
 
 def in_order(batch: StreamBatch, watch: CalibrationWatch, coming: bool, source: str) -> StreamBatch:
@@ -182,13 +182,13 @@ def in_order(batch: StreamBatch, watch: CalibrationWatch, coming: bool, source: 
     )
 
 
-def _size(every: str | int) -> int | None:
-    text = str(every)
+def _size(whole: str | int) -> int | None:
+    text = str(whole)
     if text.isdigit() and 0 < int(text) <= MOST_ROWS:
         return int(text)
     if text not in _UNITS:
         hint = Hint("give {0}, or a whole number of rows from 1 on", ", ".join(_UNITS))
-        raise InputError(Hint("{every} is the length of a batch, got {0}", repr(every)), hint=hint)
+        raise InputError(Hint("{every} is the length of a batch, got {0}", repr(whole)), hint=hint)
     return None
 
 

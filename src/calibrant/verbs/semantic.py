@@ -159,9 +159,9 @@ class _Draws:
         classes = self.rows["class_id"].cast(pl.String).rank("dense").cast(pl.Float64)
         return self._moved(pl.when(right).then(0.0).otherwise(classes))
 
-    def _moved(self, other: pl.Expr) -> dict[str, object] | None:
+    def _moved(self, peer: pl.Expr) -> dict[str, object] | None:
         """Return both errors minus those with other classes; None where they are the same."""
-        mask = pl.when(self.rows["class_id"].is_null()).then(None).otherwise(other)
+        mask = pl.when(self.rows["class_id"].is_null()).then(None).otherwise(peer)
         classes = self.rows.select(mask.alias("other"))["other"].to_numpy()
         peers = (classes, self.meanings[1])
         shift = semantic.clustering_shift(

@@ -104,10 +104,10 @@ def _document(path: str | Path) -> Result:
     return document
 
 
-def _study_documents(study: Study, seed: int, written: list[str]) -> list[Result]:
+def _study_documents(study: Study, seed: int, text: list[str]) -> list[Result]:
     if not study.results() and study.has("scores"):
         analyse(study.path, seed=seed)
-    written.append(str(write_study_page(study)))
+    text.append(str(write_study_page(study)))
     return [Result.of_plain(document) for document in study.results().values()]
 
 

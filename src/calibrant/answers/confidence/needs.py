@@ -46,10 +46,10 @@ def _likely(block: DrawBlock) -> Mask:
     return np.asarray((block.count > 0) & (2 * block.known_count >= block.count))
 
 
-def _told(block: DrawBlock, known: Mask) -> Mask:
+def _told(block: DrawBlock, known_values: Mask) -> Mask:
     """Return units whose draws with log-probs are all known in some way, and are some."""
-    every = block.complete(np.where(known | ~block.known, 1.0, np.nan))
-    return every & block.some(np.where(known, 1.0, np.nan))
+    every = block.complete(np.where(known_values | ~block.known, 1.0, np.nan))
+    return every & block.some(np.where(known_values, 1.0, np.nan))
 
 
 def _with_texts(block: DrawBlock) -> Mask:

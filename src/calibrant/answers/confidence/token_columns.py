@@ -47,9 +47,9 @@ class TokenColumns:
         """Return which draws have alternatives of all their tokens."""
         return self._all(count_by(self.of, self.row.size) > 0, n_rows)
 
-    def _all(self, known: Mask, n_rows: int) -> Mask:
+    def _all(self, known_values: Mask, n_rows: int) -> Mask:
         total = count_by(self.row, n_rows)
-        return np.asarray((total > 0) & (count_by(self.row[known], n_rows) == total))
+        return np.asarray((total > 0) & (count_by(self.row[known_values], n_rows) == total))
 
 
 def no_tokens() -> TokenColumns:

@@ -21,8 +21,7 @@ from calibrant.data.logs.recognise import read_log, recognise
 from calibrant.data.questions import load_questions
 from calibrant.data.reading.names import WORDS
 from calibrant.data.score_table import models_by_file
-from calibrant.data.sources.draws import GRADE, is_list, parsed_list, with_grades
-from calibrant.data.sources.draws import listed as listed_cells
+from calibrant.data.sources.draws import GRADE, is_list, listed, parsed_list, with_grades
 from calibrant.data.study import DRAWS
 
 _MODEL = "model"
@@ -100,14 +99,14 @@ def read_samples(
     return samples
 
 
-def _read_one(data: Any, wanted: SampleColumns, model: str, *, known: bool) -> Samples:
+def _read_one(data: Any, target: SampleColumns, model: str, *, known: bool) -> Samples:
     if isinstance(data, str | Path):
         if is_study(data):
             return _from_study(Study(data))
         if recognise(data) is not None:
             return _from_log(data)
     with error_source(source_name(data)):
-        return _from_table(read_table(data), wanted, model, known=known)
+        return _from_table(read_table(data), target, model, known=known)
 
 
 def _from_study(study: Study) -> Samples:
@@ -129,44 +128,44 @@ def _from_log(path: str | Path) -> Samples:
 # -- tables ------------------------------------------------------------------------------------
 
 
-def _from_table(table: pl.DataFrame, wanted: SampleColumns, model: str, *, known: bool) -> Samples:
+def _from_table(table: pl.DataFrame, target: SampleColumns, model: str, *, known: bool) -> Samples:
     if table.is_empty():
         raise InputError("the table holds no rows")
-    roles, guessed = _roles(table, wanted)
-    table = listed_cells(table, roles["samples"])
-    if wanted.correct is not None:
-        require_known([wanted.correct], table.columns, "there is no column {}")
+    roles, guessed = _roles(table, target)
+    table = listed(table, roles["samples"])
+    if target.correct is not None:
+        require_known([target.correct], table.columns, "there is no column {}")
     # Grades are taken where they are named, or there while no right answer is.
-    if wanted.correct or (GRADE in table.columns and "reference" not in roles and not known):
-        roles[GRADE] = wanted.correct or GRADE
-        guessed += () if wanted.correct else (GRADE,)
+    if target.correct or (GRADE in table.columns and "reference" not in roles and not known):
+        roles[GRADE] = target.correct or GRADE
+        guessed += () if target.correct else (GRADE,)
         table = with_grades(table, roles)
-    listed = isinstance(table.schema[roles["samples"]], pl.List)
-    table = _with_ids(table, roles, listed)
+    in_lists = isinstance(table.schema[roles["samples"]], pl.List)
+    table = _with_ids(table, roles, in_lists)
     if "model" not in roles:
         table = table.with_columns(pl.lit(model).alias("__model"))
     names = table.rename(
         {roles["samples"]: "__text", **({roles["model"]: "__model"} if "model" in roles else {})}
     )
-    draws = _draws(names, roles, listed)
+    draws = _draws(names, roles, in_lists)
     questions = _questions(names, roles)
-    shape = "list per question" if listed else "row per draw"
+    shape = "list per question" if in_lists else "row per draw"
     return Samples(questions, draws, shape, roles, guessed)
 
 
-def _roles(table: pl.DataFrame, wanted: SampleColumns) -> tuple[dict[str, str], tuple[str, ...]]:
+def _roles(table: pl.DataFrame, target: SampleColumns) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the column of each role, and the roles that were guessed."""
     roles: dict[str, str] = {}
     guessed = []
     for role, usual in WORDS["samples"].items():
         names = usual.split()
-        values = getattr(wanted, role, None)
+        values = getattr(target, role, None)
         if values is not None:
             rule = f"there is no column {{}}; the table has {', '.join(table.columns)}"
             require_known([values], table.columns, rule)
             roles[role] = values
             continue
-        selection = {*roles.values(), *astuple(wanted)}
+        selection = {*roles.values(), *astuple(target)}
         free = [name for name in names if name in table.columns and name not in selection]
         if role == "samples":
             # A list is a better guess than a text: `answer` may be the reference.

@@ -103,11 +103,11 @@ def batch_request(
 
 
 def _request(
-    model: str, shown: list[str], code: str, form: _Form, *, structured: bool, temperature: bool
+    model: str, display: list[str], code: str, form: _Form, *, structured: bool, temperature: bool
 ) -> Request:
     name, example, value, size = form
     request = f'Reply in this form: {{"check": "{code}", "{name}": {example}}}'
-    text = "\n".join([*shown, request])
+    text = "\n".join([*display, request])
     schema: _Schema = {
         "type": "object",
         "properties": {"check": {"const": code}, name: value},

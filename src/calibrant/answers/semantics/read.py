@@ -49,8 +49,8 @@ def read_draws(texts: pl.DataFrame, options: Options) -> ReadDraws:
     return ReadDraws(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), notes)
 
 
-def _read_one(given: _Text, options: Options, notes: Counter[str]) -> _Row:
-    text, role, kind, choices = given
+def _read_one(values: _Text, options: Options, notes: Counter[str]) -> _Row:
+    text, role, kind, choices = values
     plain, corrected = clean_text(text)
     for note in corrected:
         notes["not UTF-8" if note.startswith("byte") else note] += 1

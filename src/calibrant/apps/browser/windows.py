@@ -46,7 +46,7 @@ def resolved(state: State, data: AppData) -> State:
     return replace(state, group=(column, value), model=choice)
 
 
-def _names(rows: Rows, name: str, time: str | None, every: str | int) -> pl.Series:
+def _names(rows: Rows, name: str, time: str | None, whole: str | int) -> pl.Series:
     """Return the name of each row's batch, by place; empty where a row belongs to none."""
     indexed = rows.index.select("place", "model", "method", "confidence").sort("place")
     if time is not None:
@@ -57,6 +57,6 @@ def _names(rows: Rows, name: str, time: str | None, every: str | int) -> pl.Seri
         # What states no confidence is in no batch of the watch.
         confidence = indexed.filter(pl.col("confidence").is_not_null())
         parts = confidence.partition_by("model", "method", maintain_order=True)
-    marked = [in_batches(part, time, every, "the table") for part in parts]
+    marked = [in_batches(part, time, whole, "the table") for part in parts]
     names = pl.concat(part.select("place", "stream_batch") for part in marked)
     return indexed.join(names, on="place", how="left", maintain_order="left")["stream_batch"]

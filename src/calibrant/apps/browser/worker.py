@@ -47,9 +47,9 @@ class Worker:
         self._helper = Helper(_called)
 
 
-def _called(asked: tuple[str, Any, Mapping[str, object]]) -> tuple[bytes, str]:
+def _called(request: tuple[str, Any, Mapping[str, object]]) -> tuple[bytes, str]:
     """Return the document of a verb as JSON, or what the verb refuses."""
-    verb, data, settings = asked
+    verb, data, settings = request
     try:
         result = getattr(calibrant, verb.replace(" ", "_"))(data, **settings)
     except CalibrantError as error:

@@ -225,15 +225,15 @@ class ServingEngine:
         self.counts["calls"] += measurements.new_calls
         return measurements, self._price(model, measurements)
 
-    def _price(self, model: str, measured: Measured) -> float:
-        used = measured.new_tokens if self.per_token else measured.new_calls
+    def _price(self, model: str, measurements: Measured) -> float:
+        used = measurements.new_tokens if self.per_token else measurements.new_calls
         return self.price.get(model, 0.0) * used
 
     def _reply(
-        self, step: Step, measured: dict[str, Measured], cost: float, failure: str | None
+        self, step: Step, measurements: dict[str, Measured], cost: float, failure: str | None
     ) -> ServedReply:
-        model = step.model if step.action == "answer" else next(reversed(measured), None)
-        at_hand = NOTHING if model is None else measured[model]
+        model = step.model if step.action == "answer" else next(reversed(measurements), None)
+        at_hand = NOTHING if model is None else measurements[model]
         against = self.standing.against or at_hand.cut or self.ended
         decision = "answer" if step.action == "answer" else "defer"
         if against is not None and self.defer_shifted:
@@ -248,7 +248,7 @@ class ServingEngine:
             id=secrets.token_hex(8),
             decision=decision,
             answered_by=model if decision != "defer" else None,
-            asked=tuple(measured),
+            asked=tuple(measurements),
             probability=probability,
             interval=interval,
             confidence=at_hand.confidence,
@@ -335,10 +335,10 @@ def _note_in_span(reply: ServedReply) -> None:
     span.add_event("gen_ai.evaluation.result", attributes)
 
 
-def _row(measured: Measured) -> dict[str, Cell]:
+def _row(measurements: Measured) -> dict[str, Cell]:
     """Return what a policy may know of an answer: its confidence, its length, what was said."""
-    lengths = dict.fromkeys(_TOKENS, measured.tokens)
-    return {**lengths, **measured.extra, "confidence": measured.confidence}
+    lengths = dict.fromkeys(_TOKENS, measurements.tokens)
+    return {**lengths, **measurements.extra, "confidence": measurements.confidence}
 
 
 def policy_id(path: str | Path) -> str:

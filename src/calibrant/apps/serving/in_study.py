@@ -156,16 +156,16 @@ class AsInStudy:
         notes = StudyAnswer(answer, own.confidence, own.why, own.how_sure)
         return self._measured(outcomes, notes)
 
-    async def _ask(self, question: PlannedQuestion, given: str | None = None) -> list[Outcome]:
+    async def _ask(self, question: PlannedQuestion, values: str | None = None) -> list[Outcome]:
         """Return what the model said to the question, and then about its answer or a given one."""
         salt = secrets.token_hex(8)
         request, texts = list[Outcome](), dict[str, list[str]]()
         first = list(self._asker.first_turn([question]))
-        if given is not None:
+        if values is not None:
             # The answer at hand stands where the model's own one would.
-            own = stand_in(self._asker.model.model, question, given)
+            own = stand_in(self._asker.model.model, question, values)
             request.append(own)
-            texts["greedy"] = [given]
+            texts["greedy"] = [values]
             first = [ask for ask in first if probe_of(ask) != "greedy"]
         async for outcome in self._draw(first, salt):
             request.append(outcome)
@@ -218,13 +218,13 @@ class AsInStudy:
             fingerprint=next((finished.fingerprint for finished in answers), None),
         )
 
-    def _scored(self, drawn: list[Drawn]) -> list[StudyAnswer]:
+    def _scored(self, draws: list[Drawn]) -> list[StudyAnswer]:
         """Score questions that are made alike in one table."""
         rows = DrawRows()
-        for item in drawn:
+        for item in draws:
             for outcome in item.outcomes:
                 rows.add(self._model, outcome)
-        questions = [item.question for item in drawn]
+        questions = [item.question for item in draws]
         names = [question.question_id for question in questions]
         table = pl.DataFrame(
             {
@@ -237,7 +237,7 @@ class AsInStudy:
         )
         rules = rules_of(self.config.semantics)
         filled, semantics = annotate(rows.frame([self._model], names), table, options=rules)
-        how = {**self.config.scoring.given, **dict(drawn[0].about)}
+        how = {**self.config.scoring.given, **dict(draws[0].about)}
         scores = score_table(
             filled, semantics, table, methods=[self._method], seed=self.config.seed, **how
         ).scores
@@ -311,10 +311,10 @@ class _Together:
                 else:
                     future.set_result(result)
 
-    async def _one_by_one(self, drawn: list[Drawn]) -> list[Any]:
+    async def _one_by_one(self, draws: list[Drawn]) -> list[Any]:
         """Find the question that cannot be scored, so that it fails alone."""
         results: list[Any] = []
-        for item in drawn:
+        for item in draws:
             try:
                 results += await asyncio.to_thread(self._score, [item])
             except Exception as error:  # noqa: BLE001 - as above
@@ -334,8 +334,8 @@ class _Together:
         return batch
 
 
-def _question(asked: Asked) -> PlannedQuestion:
-    offered = asked.known.get("choices")
+def _question(request: Asked) -> PlannedQuestion:
+    offered = request.known.get("choices")
     choices = tuple(map(str, offered)) if isinstance(offered, list | tuple) else ()
-    kind = str(asked.known.get("kind") or ("choice" if choices else "open"))
-    return PlannedQuestion(asked.question_id, asked.text, kind, choices)
+    kind = str(request.known.get("kind") or ("choice" if choices else "open"))
+    return PlannedQuestion(request.question_id, request.text, kind, choices)

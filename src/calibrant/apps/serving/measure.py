@@ -163,9 +163,9 @@ class PassedOn:
         """Return the request as it is sent."""
         return orjson.dumps(self._body(asked), option=orjson.OPT_SORT_KEYS)
 
-    def _body(self, asked: Asked) -> dict[str, Json]:
+    def _body(self, request: Asked) -> dict[str, Json]:
         more = {"logprobs": True} if self._method in PASSED_ON else {}
-        return {**asked.body, **more}
+        return {**request.body, **more}
 
     async def measure(self, asked: Asked) -> Measured:
         """Ask the endpoint, or the ledger where the answer cannot differ."""
@@ -198,15 +198,15 @@ class PassedOn:
             extra=reply,
         )
 
-    def _confidence(self, done: Completion, said: Row) -> tuple[float | None, str]:
+    def _confidence(self, finished: Completion, statement: Row) -> tuple[float | None, str]:
         if self._method == ENDPOINT:
-            confidence = said.get("confidence")
+            confidence = statement.get("confidence")
             if isinstance(confidence, int | float) and 0 <= confidence <= 1:
                 return float(confidence), "stated by the endpoint"
             return None, "the endpoint states none"
-        if not done.logprobs:
-            return None, done.logprobs_refused or "the endpoint gave no log-probs"
-        values = [token.logprob for token in done.logprobs]
+        if not finished.logprobs:
+            return None, finished.logprobs_refused or "the endpoint gave no log-probs"
+        values = [token.logprob for token in finished.logprobs]
         return PASSED_ON[self._method](values), f"{self._method} of {len(values)} tokens"
 
 

@@ -142,15 +142,16 @@ def _macro(
     return Macro(Estimate(value, low, high, n=n, level=level), left_out)
 
 
-def _with_errors(measured: list[tuple[Leaf, MacroPart]]) -> list[tuple[Leaf, MacroPart]]:
+def _with_errors(measurements: list[tuple[Leaf, MacroPart]]) -> list[tuple[Leaf, MacroPart]]:
     """Give a part of one question, which has no spread, the pooled spread of the others."""
-    spread = [(p.n - 1, p.error**2 * p.n) for _, p in measured if p.n > 1 and p.error >= 0]
+    spread = [(p.n - 1, p.error**2 * p.n) for _, p in measurements if p.n > 1 and p.error >= 0]
     freedom = sum(n for n, _ in spread)
     if not freedom:
-        return measured
+        return measurements
     pooled = math.sqrt(sum(n * variance for n, variance in spread) / freedom)
     return [
-        (leaf, MacroPart(part.value, pooled, 1) if part.n == 1 else part) for leaf, part in measured
+        (leaf, MacroPart(part.value, pooled, 1) if part.n == 1 else part)
+        for leaf, part in measurements
     ]
 
 

@@ -144,9 +144,9 @@ class _Draws:
         student = _student_p(estimate.value, spread, freedom, p)
         return AreaDifference(estimate, p, student, int(gaps.size), self.items, spread, freedom)
 
-    def _gaps(self, ones: Sequence[Floats], others: Sequence[Floats]) -> Floats:
+    def _gaps(self, ones: Sequence[Floats], peers: Sequence[Floats]) -> Floats:
         """Return the difference of each draw that leaves a part with both AUROCs."""
-        areas = np.array([ones, others])
+        areas = np.array([ones, peers])
         defined = ~np.isnan(areas).any(axis=0)
         weight = defined * np.array([leaf.weight for leaf in self.parts])[:, None]
         sums = np.where(defined, weight * areas, 0.0).sum(axis=1)
@@ -167,10 +167,10 @@ def _student_p(difference: float, spread: float, freedom: int, p: float) -> floa
     return float(2 * special.stdtr(freedom, -abs(difference) / spread))
 
 
-def _times_taken(taken: NDArray[np.int64], size: int) -> NDArray[np.int32]:
+def _times_taken(selection: NDArray[np.int64], size: int) -> NDArray[np.int32]:
     """Return how often each row is taken by each draw, shape (rows, draws)."""
-    draws = taken.shape[0]
-    place = draws * taken + np.arange(draws)[:, None]
+    draws = selection.shape[0]
+    place = draws * selection + np.arange(draws)[:, None]
     return np.bincount(place.ravel(), minlength=draws * size).astype(np.int32).reshape(size, draws)
 
 
@@ -309,14 +309,14 @@ def tests_against(
     return tests
 
 
-def _entry(pair: _Pair, reference: str, asked: int) -> dict[str, Any]:
+def _entry(pair: _Pair, reference: str, request: int) -> dict[str, Any]:
     macro, pooled = pair.test("macro"), pair.test("pooled")
     own = pair.test("own") if pair.outcomes_differ else macro
     return {
         "mix": list(pair.mix.ks),
         "n": pair.n,
         "items": macro.items,
-        "not_shared": asked - pair.n,
+        "not_shared": request - pair.n,
         "difference": macro.difference,
         "error": macro.error,
         "freedom": macro.freedom,

@@ -233,8 +233,8 @@ def tune_scores(
     }
 
 
-def _area(rows: ScoreRows, some: NDArray[np.bool_], level: float) -> Estimate:
-    selection = rows.take(some)
+def _area(rows: ScoreRows, subset: NDArray[np.bool_], level: float) -> Estimate:
+    selection = rows.take(subset)
     return macro_auroc(
         selection.confidence, selection.correct, selection.domains(), level=level
     ).estimate

@@ -272,7 +272,7 @@ class SiblingNames:
         free = (key for key in dict.fromkeys(every) if not self._forms[key] & selection)
         return tuple(self._names[key][0] for key in islice(free, MOST_SIBLINGS))
 
-    def _alike(self, right: Iterable[str], taken: set[str]) -> Iterator[str]:
+    def _alike(self, right: Iterable[str], selection: set[str]) -> Iterator[str]:
         """Yield objects whose names share many pieces with a right answer's, the most first."""
         likeness: dict[str, float] = {}
         for answer in right:
@@ -280,7 +280,7 @@ class SiblingNames:
                 self._alike_to[answer] = self._likeness(answer)
             for key, share in self._alike_to[answer].items():
                 likeness[key] = max(likeness.get(key, 0.0), share)
-        alike = [key for key in likeness if not self._forms[key] & taken]
+        alike = [key for key in likeness if not self._forms[key] & selection]
         yield from sorted(alike, key=lambda key: (-likeness[key], key))
 
     def _likeness(self, answer: str) -> dict[str, float]:

@@ -131,41 +131,41 @@ def read_exchanges(
         raise InputError(f"{words['nothing']}{why}")
 
 
-def _add(log: ForeignLog, one: Exchange, draws: Draws, place: str) -> None:
+def _add(log: ForeignLog, item: Exchange, draws: Draws, place: str) -> None:
     """Add a question, its next draw, and the confidences that the log holds for it."""
-    question = one.question if one.question_id is None else one.question_id
-    draw = draws[question, one.model] if one.draw is None else one.draw
-    draws[question, one.model] += 1
+    question = item.question if item.question_id is None else item.question_id
+    draw = draws[question, item.model] if item.draw is None else item.draw
+    draws[question, item.model] += 1
     log.question(
         question_id=question,
-        text=one.question,
-        references=[list(one.references)] if one.references else None,
-        kind="choice" if one.choices else "open",
-        choices=list(one.choices) or None,
-        domain=one.task,
+        text=item.question,
+        references=[list(item.references)] if item.references else None,
+        kind="choice" if item.choices else "open",
+        choices=list(item.choices) or None,
+        domain=item.task,
     )
-    reply = one.answer if one.text is None else one.text
-    tokens = believed_tokens(log, one.tokens or (), reply)
-    row: dict[str, object] = {"question_id": question, "model": one.model, "task": one.task}
-    row |= {"draw": draw, "answer": one.answer, "correct": one.grade.correct}
+    reply = item.answer if item.text is None else item.text
+    tokens = believed_tokens(log, item.tokens or (), reply)
+    row: dict[str, object] = {"question_id": question, "model": item.model, "task": item.task}
+    row |= {"draw": draw, "answer": item.answer, "correct": item.grade.correct}
     log.draw(
-        **{name: x for name, x in one.details.items() if tokens or "logprobs" not in name},
-        **{**row, **dict(zip(("correct", "reason", "grader"), one.grade, strict=False))},
+        **{name: x for name, x in item.details.items() if tokens or "logprobs" not in name},
+        **{**row, **dict(zip(("correct", "reason", "grader"), item.grade, strict=False))},
         text=reply if log.options.texts else None,
         token_logprobs=tokens,
     )
     if log.options.opinions:
-        about = {"question_id": question, "question": one.question, "model": one.model}
-        log.opinions.append({**_flat(one.grade.opinions), **about, "answer": one.answer})
-    scores = dict(one.scores)
+        about = {"question_id": question, "question": item.question, "model": item.model}
+        log.opinions.append({**_flat(item.grade.opinions), **about, "answer": item.answer})
+    scores = dict(item.scores)
     if tokens:
         total = math.fsum(tokens)
         scores |= {"perplexity": math.exp(total / len(tokens))}
         scores |= {"sequence_probability": math.exp(total)}
-    if one.confidence is not None:
-        stated_confidence = number_in(one.confidence)
+    if item.confidence is not None:
+        stated_confidence = number_in(item.confidence)
         if stated_confidence is None:
-            log.problem(place, f"the confidence is no number: {one.confidence!r:.40}")
+            log.problem(place, f"the confidence is no number: {item.confidence!r:.40}")
         else:
             scores["stated"] = log.options.fraction(stated_confidence)
     for method, confidence in scores.items():

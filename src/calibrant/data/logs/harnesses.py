@@ -267,15 +267,15 @@ def _model_and_task(path: Path) -> tuple[str, str]:
     return "model", task
 
 
-def _choice(about: Exchange, row: _Row, seen: _Seen, grade: str | None) -> Exchange:
+def _choice(about: Exchange, row: _Row, observed: _Seen, grade: str | None) -> Exchange:
     # Twice as many: those behind are the options without the question.
     logs = row.logs[: len(row.choices)]
     choice, share = exchange.most_likely(logs)
     correct = float(choice in row.gold)
     theirs = exchange.grade_value(row.metrics.get(grade or "acc"))
-    seen.chosen += 1
-    seen.spread |= max(logs) != min(logs)
-    seen.other_grade += theirs is not None and theirs != correct
+    observed.chosen += 1
+    observed.spread |= max(logs) != min(logs)
+    observed.other_grade += theirs is not None and theirs != correct
     return replace(
         about,
         answer=row.choices[choice].strip(),

@@ -106,14 +106,16 @@ def _place(sample: exchange.Raw) -> str:
     return f"samples/{sample.get('id')}_epoch_{sample.get('epoch')}.json"
 
 
-def _note_missing(log: ForeignLog, head: exchange.Raw, spec: exchange.Raw, seen: set[Any]) -> None:
+def _note_missing(
+    log: ForeignLog, head: exchange.Raw, spec: exchange.Raw, observed: set[Any]
+) -> None:
     """List the samples that the header promises and the log does not hold."""
     status = head.get("status")
     if status not in (None, "success"):
         log.note(f"the evaluation ended with status {status!r}")
     total = (head.get("results") or {}).get("total_samples")
-    if isinstance(total, int) and total != len(seen):
-        log.note(f"its results are those of {total:,} samples; {len(seen):,} could be read")
+    if isinstance(total, int) and total != len(observed):
+        log.note(f"its results are those of {total:,} samples; {len(observed):,} could be read")
     ids = (spec.get("dataset") or {}).get("sample_ids")
     epochs = (spec.get("config") or {}).get("epochs") or 1
     if not ids:
@@ -121,13 +123,13 @@ def _note_missing(log: ForeignLog, head: exchange.Raw, spec: exchange.Raw, seen:
             log.expected, log.expected_unit = total, "draws"
         return
     log.expected, log.expected_unit = len(ids) * epochs, "draws"
-    if log.expected == len(seen):
+    if log.expected == len(observed):
         return
     names = {problem.place for problem in log.problems}
     for question in ids:
         for epoch in range(1, epochs + 1):
             place = _place({"id": question, "epoch": epoch})
-            if (str(question), epoch) not in seen and place not in names:
+            if (str(question), epoch) not in observed and place not in names:
                 log.problem(place, "not in the log")
 
 

@@ -142,10 +142,10 @@ def _asked(row: Raw) -> list[tuple[str, str]]:
     return pairs
 
 
-def _question_text(row: Raw, asked: Sequence[tuple[str, str]]) -> str:
+def _question_text(row: Raw, request: Sequence[tuple[str, str]]) -> str:
     document = row["doc"] if isinstance(row.get("doc"), Mapping) else {}
     texts = (document[key] for key in _QUESTION_KEYS if isinstance(document.get(key), str))
-    return next(texts, asked[0][0] if asked else "")
+    return next(texts, request[0][0] if request else "")
 
 
 def _references(row: Raw, choices: Sequence[str]) -> list[str]:
@@ -164,10 +164,10 @@ def _is_pair(row: Raw) -> bool:
     return isinstance(response, list | tuple) and len(response) == 2
 
 
-def _grade(row: Raw, wanted: str | None) -> LoggedGrade:
+def _grade(row: Raw, target: str | None) -> LoggedGrade:
     """Return the grade, the reason where there is none, and the metric that gave it."""
     return exchange.first_grade(
-        row, [wanted] if wanted else [*_GRADES, *map(str, row.get("metrics") or [])]
+        row, [target] if target else [*_GRADES, *map(str, row.get("metrics") or [])]
     )
 
 
@@ -186,7 +186,7 @@ def _choice(about: Exchange, row: Raw, options: json_text.ReadOptions) -> Exchan
     )
 
 
-def _choice_grade(row: Raw, chosen: int, options: json_text.ReadOptions) -> LoggedGrade:
+def _choice_grade(row: Raw, choice: int, options: json_text.ReadOptions) -> LoggedGrade:
     """Return the grade of the most likely option: the harness's, or else from the target."""
     if options.grade not in (None, "acc"):
         raise InputError(
@@ -198,7 +198,7 @@ def _choice_grade(row: Raw, chosen: int, options: json_text.ReadOptions) -> Logg
         return _grade(row, "acc")
     target = json_text.as_text(row.get("target"))
     if target is not None and target.isdecimal():
-        return LoggedGrade(float(int(target) == chosen), None, "target")
+        return LoggedGrade(float(int(target) == choice), None, "target")
     return LoggedGrade(None, "neither acc nor the place of the right option is in the file")
 
 

@@ -51,9 +51,9 @@ def read_otel(log: ForeignLog) -> None:
         add_run(log, runs.runs[answer], _model(by_id[answer]), grade, turns)
 
 
-def _plain(said: exchange.Raw) -> exchange.Raw:
+def _plain(confidence: exchange.Raw) -> exchange.Raw:
     """Return what was said of a reply by others than calibrant."""
-    return {name: value for name, value in said.items() if not name.startswith(_OWN)}
+    return {name: value for name, value in confidence.items() if not name.startswith(_OWN)}
 
 
 def _model(span: _Span) -> str:
@@ -163,23 +163,23 @@ def _by_span(runs: Runs, spans: list[_Span], log: ForeignLog) -> Mapping[str, di
     return value_given
 
 
-def _last_of_user(asked: list[Any]) -> Any:
+def _last_of_user(request: list[Any]) -> Any:
     """Return what a person asked last: results of tools come after it."""
-    own = [m for m in asked if isinstance(m, Mapping) and m.get("role") in ("user", "human")]
-    return (own or asked)[-1]
+    own = [m for m in request if isinstance(m, Mapping) and m.get("role") in ("user", "human")]
+    return (own or request)[-1]
 
 
 def _exchanges(
-    span: _Span, said: exchange.Raw, options: ReadOptions
+    span: _Span, statement: exchange.Raw, options: ReadOptions
 ) -> Iterator[exchange.Exchange]:
     events = ("gen_ai.user.message", "gen_ai.prompt")
     request = _messages(span, "gen_ai.input.messages", "gen_ai.prompt", events)
     own = {
         name.removeprefix(_OWN): number
-        for name, value in said.items()
+        for name, value in statement.items()
         if name.startswith(_OWN) and (number := exchange.number_in(value)) is not None
     }
-    peers = {name: value for name, value in said.items() if not name.startswith(_OWN)}
+    peers = {name: value for name, value in statement.items() if not name.startswith(_OWN)}
     confidence = peers.pop(exchange.CONFIDENCE, None)
     replies, grade = _replies(span), exchange.grade_among(peers, options.grade)
     only = len(replies) == 1
@@ -219,7 +219,7 @@ def _inside(run: exchange.Raw) -> Iterator[exchange.Raw]:
         yield from _inside(child)
 
 
-def _run(runs: list[exchange.Raw], log: ForeignLog, lost: Counter[str]) -> exchange.Exchange:
+def _run(runs: list[exchange.Raw], log: ForeignLog, missing: Counter[str]) -> exchange.Exchange:
     whole = next((run for run in runs if not run.get("parent_run_id")), runs[0])
     exchange.refuse_failed(whole, "run")
     calls = [run for run in runs if run["run_type"] in ("llm", "chat_model") and run["outputs"]]
@@ -234,7 +234,7 @@ def _run(runs: list[exchange.Raw], log: ForeignLog, lost: Counter[str]) -> excha
     extra, inner = (exchange.mapping_in(x) for x in (whole.get("extra"), outputs.get("output")))
     # An opinion is about the answer unless it stands on a step or a tool.
     of_steps = [*(calls[:-1] if steps else ()), *(r for r in runs if r["run_type"] == "tool")]
-    lost.update(name for run in of_steps for name in _feedback(run))
+    missing.update(name for run in of_steps for name in _feedback(run))
     of_answer = [run for run in runs if run is not whole and run not in of_steps]
     reply = {name: x for run in (*of_answer, whole) for name, x in _feedback(run).items()}
     values = {**exchange.mapping_in(extra.get("metadata")), **reply}

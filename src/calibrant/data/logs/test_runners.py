@@ -212,13 +212,16 @@ def _entries(path: Path, log: ForeignLog) -> dict[str, object]:
 
 
 def _answer(
-    log: ForeignLog, question: str, entry: exchange.Raw, judged: exchange.Raw
+    log: ForeignLog, question: str, entry: exchange.Raw, verdicts: exchange.Raw
 ) -> exchange.Exchange:
-    correct, text = exchange.grade_value(str(judged.get("correct"))), str(entry.get("response", ""))
-    confidence = json_text.finite_number(judged.get("confidence"))
-    reference = judged.get("correct_answer")
+    correct, text = (
+        exchange.grade_value(str(verdicts.get("correct"))),
+        str(entry.get("response", "")),
+    )
+    confidence = json_text.finite_number(verdicts.get("confidence"))
+    reference = verdicts.get("correct_answer")
     made_up = confidence == _DEFAULT and text and "100" not in text and stated_percent(text) is None
-    reason = None if correct is not None else f"the judge says {judged.get('correct')!r:.40}"
+    reason = None if correct is not None else f"the judge says {verdicts.get('correct')!r:.40}"
     if confidence is None:
         log.problem(f"question {question}", "the judge gives no confidence")
     elif made_up:
@@ -228,7 +231,7 @@ def _answer(
         question_id=question,
         question=str(entry.get("question", "")),
         text=text,
-        answer=str(judged.get("model_answer", text)),
+        answer=str(verdicts.get("model_answer", text)),
         model=str(entry.get("model", "model")),
         draw=0,
         grade=exchange.LoggedGrade(correct, reason, "judge"),

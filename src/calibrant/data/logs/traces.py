@@ -171,9 +171,9 @@ def _span(
     )
 
 
-def _words(row: exchange.Raw, way: str, roles: tuple[str, ...]) -> str:
+def _words(row: exchange.Raw, mode: str, roles: tuple[str, ...]) -> str:
     """Return the last message of a role, where messages are kept one by one."""
-    messages = map(exchange.mapping_in, row.get(f"attributes.llm.{way}_messages") or ())
+    messages = map(exchange.mapping_in, row.get(f"attributes.llm.{mode}_messages") or ())
     own = [m.get("message.content") for m in messages if m.get("message.role") in roles]
     return exchange.plain_text(own[-1]) if own and own[-1] else ""
 

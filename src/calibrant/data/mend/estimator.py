@@ -19,6 +19,7 @@ from calibrant.data.mend.recalibration_map import ColumnMap, RecalibrationMap
 from calibrant.metrics.recalibration.base import one_column_tags
 from calibrant.metrics.recalibration.mend_fit import (
     FOLDS,
+    FittedCurve,
     Labels,
     crossfitted,
     fit_curve,
@@ -40,23 +41,26 @@ def fit_map(
     curve = fit_curve(labels, named_stream(seed, "mend", "promise"))
     corrected = crossfitted(labels, named_stream(seed, "mend", "folds"))
     won = gain(labels if over is None else replace(labels, confidence=over), corrected)
-    n = len(labels.correct)
-    verdict = won.verdict(n)
+    verdict = won.verdict(len(labels.correct))
+    promise = {
+        "off_by": curve.off_by if verdict == "mended" else None,
+        "certainty": CERTAINTY,
+        "gain": won.value,
+        "gain_low": won.low if np.isfinite(won.low) else None,
+    }
+    return map_of_curve(curve, labels, verdict=verdict, promise=promise, **about)
+
+
+def map_of_curve(curve: FittedCurve, labels: Labels, **about: Any) -> RecalibrationMap:
+    """Return a fitted curve as a map; `about` are its verdict and promise, and whose it is."""
     return RecalibrationMap(
         knots=_rounded(curve.grid.knots),
         log_odds=_rounded(curve.log_odds),
         low=_rounded(curve.low),
         high=_rounded(curve.high),
-        verdict=verdict,
         rising=curve.rising,
         deviance=curve.deviance,
-        n=n,
-        promise={
-            "off_by": curve.off_by if verdict == "mended" else None,
-            "certainty": CERTAINTY,
-            "gain": won.value,
-            "gain_low": won.low if np.isfinite(won.low) else None,
-        },
+        n=len(labels.correct),
         reference=_rounded(
             np.quantile(labels.confidence, np.linspace(0, 1, _REFERENCE), method="nearest")
         ),
@@ -203,5 +207,5 @@ def fit_columns(
     return ColumnMap(_learned(rows, labels, np.ones(len(fold), dtype=bool)), scored)
 
 
-def _learned(rows: pl.DataFrame, labels: Labels, chosen: np.ndarray) -> LearnedScore:
-    return LearnedScore().fit(rows, labels.correct[chosen], labels.weights[chosen])
+def _learned(rows: pl.DataFrame, labels: Labels, choice: np.ndarray) -> LearnedScore:
+    return LearnedScore().fit(rows, labels.correct[choice], labels.weights[choice])

@@ -16,6 +16,17 @@ from calibrant.data.reading.candidates import (
 )
 from calibrant.data.reading.columns import Column
 from calibrant.data.reading.confidences import said_candidates, vocabulary_probabilities
+from calibrant.data.reading.margin import (
+    MARGIN,
+    OUTCOME_LEAST,
+    ROLE_MARGIN,
+    SAID_LEAST,
+    by_evidence,
+    graded_first,
+    is_turned,
+    is_weak,
+    rivals,
+)
 from calibrant.data.reading.names import name_roles
 from calibrant.data.reading.outcomes import outcome_candidates
 from calibrant.data.reading.pairs import class_candidates, pair_candidates
@@ -23,17 +34,16 @@ from calibrant.data.reading.relations import (
     are_linked,
     is_of_one_class,
     is_threshold,
+    is_verdict,
     lift_by_association,
     lift_neutral,
+    lift_only,
     verify,
 )
 from calibrant.data.reading.variants import variants
 
 TAKE, ASK, REFUSE = "take", "ask", "refuse"
-# A reading is taken only from these scores on, and where no other is within the margin.
-_SAID_LEAST, _OUTCOME_LEAST = 3.0, 2.6
-_MARGIN, _ROLE_MARGIN = 1.5, 1.2
-_CROWD, _NAMED, _CORE, _SURELY = 4, 2.5, 2.9, 5
+_CROWD, _NAMED, _MOSTLY = 4, 2.5, 0.5
 """So many columns may be the confidence, and none is called so: no question about three helps."""
 _LEAST_SAID, _LEAST_OUTCOME, _LEAST_SUM = 1.9, 1.3, 4.6
 
@@ -99,6 +109,7 @@ class _Assignment:
 
     def __init__(self, columns: Sequence[Column], named: Named) -> None:
         self.columns = {column.name: column for column in columns}
+        self.height = columns[0].height if columns else 0
         self.classes, used = class_candidates(columns)
         used |= vocabulary_probabilities(self.columns.keys(), columns)
         usual = [column for column in columns if column.name not in used or named.confidence]
@@ -118,10 +129,13 @@ class _Assignment:
             self.beside = []
         lift_by_association(self.said, self.outcomes, self.columns)
         lift_neutral(self.said, self.outcomes, self.columns)
+        if not self.pairs:
+            lift_only(self.said, self.outcomes, self.columns)
         self.said.sort(key=lambda c: -c.score)
         self.outcomes.sort(key=lambda o: -o.score)
         self.some_named = any(c.named >= 2 and c.score >= 2 for c in self.said)
         self.made: set[str] = set()
+        self.verdicts: set[str] = set()
 
     # -- readings ---------------------------------------------------------------------------
 
@@ -143,8 +157,8 @@ class _Assignment:
         if crowd := self._crowd(best, choices):
             return ReadingDecision(REFUSE, why="confidence:" + outcome.column, crowd=crowd)
         self._add_methods(best, choices)
-        near = [*self._rivals(best, choices), *self._of_one_model(best)]
-        weak = self._is_weak(best, near)
+        near = [*rivals(best, choices), *self._of_one_model(best)]
+        weak = is_weak(best, near, self._is_alone)
         if outcome.conflict is not None:
             pair = outcome.conflict
             best.notes += (f"{outcome.column} is not the same as {pair.column}.",)
@@ -156,8 +170,8 @@ class _Assignment:
         if not doubts:
             return ReadingDecision(TAKE, (self._with_left_out(best),))
         peers = [*variants(best, doubts, self.columns), *near]
-        peers += [mode for rival in near[:3] if _is_turned(rival) for mode in self._ways(rival)]
-        return ReadingDecision(ASK, _graded_first(_by_evidence([best, *peers]))[:3], tuple(doubts))
+        peers += [mode for rival in near[:3] if is_turned(rival) for mode in self._ways(rival)]
+        return ReadingDecision(ASK, graded_first(by_evidence([best, *peers]))[:3], tuple(doubts))
 
     def _ways(self, choice: Choice) -> list[Choice]:
         return variants(choice, ("direction", "unsure"), self.columns)
@@ -167,7 +181,7 @@ class _Assignment:
         confidence, outcome = best.said[0], best.outcome
         if confidence.score >= _NAMED or outcome.pair or name_roles(outcome.column).graded < 2:
             return ()
-        near = [c for c in choices if best.score - c.score < _MARGIN]
+        near = [c for c in choices if best.score - c.score < MARGIN]
         columns = tuple(dict.fromkeys(choice.said[0].column for choice in near))
         return columns if len(columns) >= _CROWD else ()
 
@@ -216,26 +230,30 @@ class _Assignment:
                 choice = self._choice(confidence, outcome)
                 if choice is not None:
                     matches.append(choice)
-        return matches
+        return [c for c in matches if c.outcome.column not in self.verdicts]
 
-    def _choice(self, said: SaidCandidate, outcome: OutcomeCandidate) -> Choice | None:
-        score = said.score + outcome.score
-        doubts = [doubt for doubt in (said.doubt, outcome.doubt) if doubt]
-        notes = [*said.notes, *outcome.notes]
-        hit = match(said, outcome)
+    def _choice(self, confidence: SaidCandidate, outcome: OutcomeCandidate) -> Choice | None:
+        score = confidence.score + outcome.score
+        doubts = [doubt for doubt in (confidence.doubt, outcome.doubt) if doubt]
+        notes = [*confidence.notes, *outcome.notes]
+        hit = match(confidence, outcome)
         if not hit.n:
             return None
         roles = name_roles(outcome.column)
-        if is_threshold(said, outcome, hit):
+        if is_threshold(confidence, outcome, hit):
             if hit.n >= 30 or roles.right < 2:
                 self.made.add(outcome.column)
+                if confidence.named >= _NAMED and is_verdict(confidence, outcome):
+                    self.verdicts.add(outcome.column)
                 return None
             score -= 1.5
-        if outcome.pair and is_of_one_class(said, outcome, self.columns):
+        if outcome.pair and is_of_one_class(confidence, outcome, self.columns):
             return None
-        if not outcome.pair and are_linked(said, outcome):
+        if not outcome.pair and are_linked(confidence, outcome):
             score += 1.2
-        nameless = said.named < 2 and not self.some_named
+        # What most rows lack is hardly what the table is about.
+        score -= 1.5 * (hit.n < _MOSTLY * self.height and confidence.named < _NAMED)
+        nameless = confidence.named < 2 and not self.some_named
         score += 0.4 * (abs(hit.z) > 3) + 0.8 * (abs(hit.z) > 5 and nameless)
         unrelated = abs(hit.z) < 2 and hit.n >= 100 and roles.graded < 2.9
         score -= 0.6 * (unrelated and not outcome.pair)
@@ -246,14 +264,16 @@ class _Assignment:
             notes.append(f"Confidence is higher where {outcome.column} is '{text}'.")
         if outcome.inverted and hit.auroc < 0.45 and hit.z < -3:
             doubts.append("direction")
-        return Choice((said,), outcome, score, tuple(dict.fromkeys(doubts)), tuple(notes), hit)
+        return Choice(
+            (confidence,), outcome, score, tuple(dict.fromkeys(doubts)), tuple(notes), hit
+        )
 
     # -- the margin -------------------------------------------------------------------------
 
     def _add_methods(self, best: Choice, choices: Sequence[Choice]) -> None:
         """Add further confidences that are as strong: they are methods and no question."""
         first = best.said[0]
-        if first.score < _SAID_LEAST or first.doubt or first.probs:
+        if first.score < SAID_LEAST or first.doubt or first.probs:
             return
         for choice in choices[1:]:
             confidence, result = choice.said[0], choice.match
@@ -267,7 +287,7 @@ class _Assignment:
             names = confidence.named >= 2 or (
                 first.named < 2 and result.auroc > 0.55 and result.z > 3
             )
-            strong = confidence.score >= max(_SAID_LEAST, first.score - _ROLE_MARGIN)
+            strong = confidence.score >= max(SAID_LEAST, first.score - ROLE_MARGIN)
             if result.n < best.matches[0].n / 2:
                 continue
             if (
@@ -278,36 +298,6 @@ class _Assignment:
             ):
                 best.said += (confidence,)
                 best.notes += tuple(note for note in confidence.notes if note not in best.notes)
-
-    def _rivals(self, best: Choice, choices: Sequence[Choice]) -> list[Choice]:
-        mine, near = {confidence.column for confidence in best.said}, []
-        for rival in choices[1:]:
-            confidence, outcome = rival.said[0], rival.outcome
-            if rival.models or (outcome is best.outcome and confidence.column in mine):
-                continue
-            if confidence.score < 2 or outcome.score < 1.9:
-                continue
-            if self._beats(best, rival, mine):
-                continue
-            near.append(rival)
-        return near
-
-    def _beats(self, best: Choice, rival: Choice, mine: set[str]) -> bool:
-        """Return whether the best reading is clear of another."""
-        confidence, outcome, first = rival.said[0], rival.outcome, best.said[0]
-        owner = "whose" in best.doubts and outcome is best.outcome and "whose" not in rival.doubts
-        explicit = not outcome.pair and outcome.score >= 2 and not outcome.graded
-        notes = best.outcome.pair and explicit and confidence.column in mine
-        notes = notes or ("which" in best.doubts and explicit and outcome.score >= 2.9)
-        if best.score - rival.score >= _MARGIN and not owner and not notes:
-            return True
-        peer = outcome is not best.outcome
-        distance = best.outcome.score - outcome.score >= _ROLE_MARGIN
-        if peer and confidence.column in mine and distance and not notes:
-            return True
-        if peer and say_the_same(best.outcome, outcome):
-            return True
-        return not peer and first.score - confidence.score >= _ROLE_MARGIN and not owner
 
     def _of_one_model(self, best: Choice) -> list[Choice]:
         """Return readings of a confidence that has an outcome of its own among several."""
@@ -320,44 +310,6 @@ class _Assignment:
             for model, confidence in models.items()
             if model and model in own and own[model].column != best.outcome.column
         ]
-
-    def _is_weak(self, best: Choice, near: Sequence[Choice]) -> bool:
-        """Return whether names and content together do not carry the reading."""
-        confidence, outcome, result = best.said[0], best.outcome, best.match
-        weak = confidence.score < _SAID_LEAST or outcome.score < _OUTCOME_LEAST
-        if confidence.probs or result is None:
-            return weak
-        agrees = result.auroc > 0.55 and result.z > 3
-        if outcome.pair:
-            return weak or (confidence.named < 2 and not agrees)
-        roles = name_roles(outcome.column)
-        is_known = outcome.score >= 3.2 and bool({*outcome.right} & _PLAIN)
-        core = roles.graded >= 2.9 or outcome.verified or is_known
-        linked = are_linked(confidence, outcome)
-        surely = linked and agrees and result.z > 4
-        if surely and confidence.score >= 2.5 and outcome.score >= 1.9 and not outcome.doubt:
-            weak = False
-        if surely and outcome.doubt == "unsure" and not outcome.notes:
-            best.doubts = tuple(doubt for doubt in best.doubts if doubt != "unsure")
-        # A similarity to the right answer goes with the outcome, and is no confidence.
-        measurements = name_roles(confidence.column).measure and not linked
-        if confidence.named < 2 and (measurements or not (agrees and (core or linked))):
-            weak = True
-        if not core and not linked and not agrees:
-            weak = True
-        if agrees and confidence.named >= 2.5 and not near and self._is_alone(outcome):
-            return False
-        strong = confidence.named >= 2.5 and not outcome.doubt and outcome.score >= 2 and not near
-        if (
-            weak
-            and strong
-            and roles.right >= 1 > roles.gold
-            and result.auroc > 0.6
-            and result.z > 4
-        ):
-            best.notes += (f"{outcome.column} goes with the confidence: it is the outcome.",)
-            return False
-        return weak
 
     def _is_alone(self, outcome: OutcomeCandidate) -> bool:
         """Return whether nothing else may be the outcome, and the name does not speak against it.
@@ -374,12 +326,10 @@ class _Assignment:
         remaining = [
             outcome.column
             for outcome in self.outcomes
-            if outcome.score >= _OUTCOME_LEAST and outcome.column not in self.made
+            if outcome.score >= OUTCOME_LEAST and outcome.column not in self.made
             and outcome.column != best.outcome.column and not say_the_same(outcome, best.outcome)
         ]  # fmt: skip
-        remaining += [
-            c.column for c in self.said if c.score >= _SAID_LEAST and c.column not in mine
-        ]
+        remaining += [c.column for c in self.said if c.score >= SAID_LEAST and c.column not in mine]
         notes = best.notes
         if remaining:
             notes += (f"Not used: {', '.join(dict.fromkeys(remaining))}.",)
@@ -398,55 +348,18 @@ class _Assignment:
         return "confidence:" + ",".join(graded[:3]) if graded else ""
 
 
-def _is_turned(choice: Choice) -> bool:
-    """Return whether confidence is higher where a column with a neutral name says wrong."""
-    result, outcome = choice.match, choice.outcome
-    is_known = outcome.pair or outcome.verified or name_roles(outcome.column).graded >= _CORE
-    return result is not None and result.z < -_SURELY and not is_known
-
-
-def _by_evidence(choices: Sequence[Choice]) -> list[Choice]:
-    """Return readings in the order of what speaks for them, beside names how well they go together.
-
-    Whose confidence it is, and what was done with an answer, is asked about last.
-    """
-
-    def weight(choice: Choice) -> float:
-        result = choice.matches[0]
-        neutral = not (choice.outcome.pair or name_roles(choice.outcome.column).graded >= _CORE)
-        joint = 1.5 * ((result.z > _SURELY) - (result.z < -_SURELY)) if neutral else 0.0
-        strange = 1.5 * bool({"whose", "decision"} & {choice.said[0].doubt, choice.outcome.doubt})
-        return choice.score + joint - strange
-
-    return sorted(choices, key=weight, reverse=True)
-
-
-def _graded_first(choices: Sequence[Choice]) -> tuple[Choice, ...]:
-    """Return readings with a column of grades before the one that compares two columns."""
-    first = choices[0]
-    if not first.outcome.pair:
-        return tuple(choices)
-    graded = [
-        choice
-        for choice in choices
-        if not (choice.outcome.pair or choice.doubts or choice.outcome.doubt)
-        and choice.said[0].column == first.said[0].column
-        and choice.outcome.score >= _OUTCOME_LEAST
-    ]
-    return (*graded, *(choice for choice in choices if choice not in graded))
-
-
-_PLAIN = frozenset(["correct", "pass", "passed", "👍", "right", "✓", "thumbs_up"])
-
-
 def _names_models(column: Column) -> bool:
     return bool({*column.tokens[-1:]} & {"model", "llm", "engine"}) and not column.numeric
 
 
-def _chosen(said: SaidCandidate) -> SaidCandidate:
+def _chosen(confidence: SaidCandidate) -> SaidCandidate:
     """Return a confidence that somebody named: only its scale may be asked about."""
-    doubt = "" if said.doubt in ("whose", "unsure", "uncertainty", "logprob") else said.doubt
-    return structs.replace(said, score=9.0, named=9.0, doubt=doubt)
+    doubt = (
+        ""
+        if confidence.doubt in ("whose", "unsure", "uncertainty", "logprob")
+        else confidence.doubt
+    )
+    return structs.replace(confidence, score=9.0, named=9.0, doubt=doubt)
 
 
 def _known(outcome: OutcomeCandidate) -> OutcomeCandidate:

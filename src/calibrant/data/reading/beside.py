@@ -70,22 +70,24 @@ def model_key(name: str, roles: frozenset[str]) -> str:
 
 
 def _some_are_left(
-    said: Sequence[SaidCandidate],
+    confidence: Sequence[SaidCandidate],
     outcomes: Sequence[OutcomeCandidate],
     by_model: dict[str, list[SaidCandidate]],
     graded: dict[str, list[OutcomeCandidate]],
 ) -> bool:
     """Return whether a strong confidence has no outcome of its model: then somebody is asked."""
-    strong = {c.column for c in said if c.score >= 3}
+    strong = {c.column for c in confidence if c.score >= 3}
     matched = {c.column for key, subset in by_model.items() if key in graded for c in subset}
     plain = [o for o in outcomes if o.score >= 2.6 and not model_of(o.column, GRADE_ROLES)]
     return bool(strong - matched) or (bool(plain) and len(plain) < len(outcomes) - len(matched))
 
 
-def _by_prefix(said: Sequence[SaidCandidate], outcomes: Sequence[OutcomeCandidate]) -> list[Beside]:
+def _by_prefix(
+    confidence: Sequence[SaidCandidate], outcomes: Sequence[OutcomeCandidate]
+) -> list[Beside]:
     """Return `x` beside `x_outcome`, where at least two are named so."""
     matches = []
-    for candidate in said:
+    for candidate in confidence:
         own = [o for o in outcomes if o.column.lower().startswith(candidate.column.lower() + "_")]
         if len(own) == 1:
             name = re.sub(r"^(?:prob|p|conf)(?=[a-z])", "", candidate.column, flags=re.I)
@@ -94,10 +96,12 @@ def _by_prefix(said: Sequence[SaidCandidate], outcomes: Sequence[OutcomeCandidat
 
 
 def _by_place(
-    columns: Sequence[Column], said: Iterable[SaidCandidate], outcomes: Iterable[OutcomeCandidate]
+    columns: Sequence[Column],
+    confidence: Iterable[SaidCandidate],
+    outcomes: Iterable[OutcomeCandidate],
 ) -> list[Beside]:
     """Return numbers that each have the same outcome column right after them: `ok`, `ok [2]`."""
-    by_said, by_outcome = {c.column: c for c in said}, {o.column: o for o in outcomes}
+    by_said, by_outcome = {c.column: c for c in confidence}, {o.column: o for o in outcomes}
     matches = [
         (re.sub(r" \[\d+\]$", "", left.name), by_said[left.name], by_outcome[right.name])
         for left, right in pairwise(columns)

@@ -17,12 +17,33 @@ _NAMELESS = 1.8
 """What a column whose name says nothing scores at most."""
 _ID_ROWS = 20
 _SCORES = frozenset({"reward", "margin", "logit"})
+_TRUE, _FALSE = frozenset({"correct", "right", "true"}), frozenset({"incorrect", "wrong", "false"})
 
 
 def said_candidates(columns: Iterable[Column]) -> list[SaidCandidate]:
     """Return the columns that may be the confidence, the likeliest first."""
-    matches = (said_candidate(column) for column in columns)
+    columns = [*columns]
+    others = _of_given_answers(columns)
+    matches = (said_candidate(column) for column in columns if column.name not in others)
     return sorted((c for c in matches if c is not None), key=lambda c: -c.score)
+
+
+def _of_given_answers(columns: Iterable[Column]) -> set[str]:
+    """Return the scores of a true and of a false answer that were given to a model in each row.
+
+    `correct_confidence` beside `incorrect_confidence` say nothing of an answer of its own, unless
+    they are shares of one whole.
+    """
+    scored = [c for c in columns if c.numeric and {"confidence", "conf"} & {*c.tokens}]
+    true = {tuple(t for t in c.tokens if t not in _TRUE): c for c in scored if _TRUE & {*c.tokens}}
+    false = {
+        tuple(t for t in c.tokens if t not in _FALSE): c for c in scored if _FALSE & {*c.tokens}
+    }
+    pairs = [(true[rest], false[rest]) for rest in true if rest in false]
+    apart = [
+        (a, b) for a, b in pairs if np.nanmean(np.abs(a.cells.values + b.cells.values - 1)) > 0.03
+    ]
+    return {column.name for pair in apart for column in pair}
 
 
 def said_candidate(column: Column) -> SaidCandidate | None:
@@ -33,7 +54,8 @@ def said_candidate(column: Column) -> SaidCandidate | None:
     if not column.numeric:
         return None
     marked = column.cells.marked[column.known]
-    if not marked.any() and {*np.unique(x)} <= {0.0, 1.0}:
+    # -1 is a code beside 0 and 1: not asked, or no answer.
+    if not marked.any() and {*np.unique(x)} <= {-1.0, 0.0, 1.0}:
         return None
     result = _by_scale(column, x, marked)
     if max(column.roles.confidence, column.roles.logprob, column.roles.uncertainty) < 0.5:
@@ -87,26 +109,26 @@ def _by_scale(column: Column, x: Floats, marked: np.ndarray) -> SaidCandidate:
 
 
 def _candidate(
-    column: Column, score: float, named: float, scale: str, *, doubt: str = "", note: str = ""
+    column: Column, score: float, names: float, scale: str, *, doubt: str = "", note: str = ""
 ) -> SaidCandidate:
     values = to_scale(column.cells.values, column.cells.marked, scale)
-    return SaidCandidate(column.name, score, named, scale, values, doubt, (note,) if note else ())
+    return SaidCandidate(column.name, score, names, scale, values, doubt, (note,) if note else ())
 
 
-def _logprob(column: Column, named: float) -> SaidCandidate:
+def _logprob(column: Column, names: float) -> SaidCandidate:
     low = float(column.numbers.min())
     note = f"{column.name} is read as a log-probability: exp({low:.2g}) = {np.exp(low):.2g}."
     mean = re.search("avg|mean|norm|logprob$|logp$", column.name, re.I)
     return _candidate(
-        column, named + 2, named, "logprob", doubt="" if mean else "logprob", note=note
+        column, names + 2, names, "logprob", doubt="" if mean else "logprob", note=note
     )
 
 
-def _uncertainty(column: Column, named: float, inside: float) -> SaidCandidate:
+def _uncertainty(column: Column, names: float, inside: float) -> SaidCandidate:
     if inside >= 0.995 and "entropy" not in column.tokens:
         note = f"{column.name} says how unsure the model was: confidence is 1 - {column.name}."
-        return _candidate(column, named + 1, named, "uncertainty", doubt="uncertainty", note=note)
-    result = _candidate(column, named - 0.5, named, RANK_DOWN, doubt=RANK)
+        return _candidate(column, names + 1, names, "uncertainty", doubt="uncertainty", note=note)
+    result = _candidate(column, names - 0.5, names, RANK_DOWN, doubt=RANK)
     result.notes = (f"A low {column.name} means sure; it has no scale.",)
     return result
 

@@ -137,7 +137,9 @@ def _listed(frame: pl.DataFrame, name: str) -> list[Any]:
 
 
 def fits(name: str, probs: str) -> bool:
-    """Return whether a column holds one of the probabilities: `p_` or `*_prob`."""
+    """Return whether a column holds one of the probabilities: `p_`, `*_prob` or `A,B,C`."""
+    if "," in probs:
+        return name in probs.split(",")
     if probs.startswith("*"):
         return name.endswith(probs[1:]) and name != probs[1:]
     prefix = probs.removesuffix("*")
@@ -149,8 +151,8 @@ def class_of(name: str, probs: str) -> str:
 
     Examples
     --------
-    >>> class_of("p_spam", "p_"), class_of("spam_prob", "*_prob")
-    ('spam', 'spam')
+    >>> class_of("p_spam", "p_"), class_of("spam_prob", "*_prob"), class_of("B", "A,B")
+    ('spam', 'spam', 'b')
     """
     if probs.startswith("*"):
         return name.removesuffix(probs[1:]).lower()

@@ -39,8 +39,11 @@ _MADE = {
     "selected",
     "chosen",
     "generated",
+    "self",
+    "logprob",
 }
 _CHANCES = {"p", "prob", "probability"}
+_FAILURES = {"incorrect", "wrong", "error", "failure", "hallucination", "hallucinated"}
 _MODIFIER, _PARENT = 0.7, 0.4
 
 
@@ -136,19 +139,19 @@ def name_roles(name: str) -> NameRoles:
     return _settled(matches, words, leaf)
 
 
-def _settled(found: dict[str, float], words: list[str], leaf: str) -> NameRoles:
+def _settled(result: dict[str, float], words: list[str], leaf: str) -> NameRoles:
     """Settle what single words cannot say: compounds, negations, whose verdict it is."""
     here, last = {*words}, token_weights(words[-1]) if words else {}
     answers = any(token_weights(word).get("answer", 0) >= 2 for word in words)
     names_answer = answers and ("answer" in last or not {*last} & {"right", "confidence", "wrong"})
-    _settle_compounds(found, here, words, leaf)
-    if here & {"not", "non", "no"} and found.get("right"):
-        found["wrong"] = found.pop("right")
-    if found.get("uncertainty"):
-        found["confidence"] = 0.0
-    if found.get("wrong", 0.0) >= 2:
-        found["right"] = 0.0
-    known_names = {role: found.get(role, 0.0) for role in NameRoles.__struct_fields__[:10]}
+    _settle_compounds(result, here, words, leaf)
+    if here & {"not", "non", "no"} and result.get("right"):
+        result["wrong"] = result.pop("right")
+    if result.get("uncertainty"):
+        result["confidence"] = 0.0
+    if result.get("wrong", 0.0) >= 2:
+        result["right"] = 0.0
+    known_names = {role: result.get(role, 0.0) for role in NameRoles.__struct_fields__[:10]}
     return NameRoles(
         **known_names,
         names_answer=names_answer,
@@ -159,41 +162,71 @@ def _settled(found: dict[str, float], words: list[str], leaf: str) -> NameRoles:
 
 
 def _settle_compounds(
-    found: dict[str, float], here: Collection[str], words: list[str], leaf: str
+    result: dict[str, float], here: Collection[str], words: list[str], leaf: str
 ) -> None:
     here = {*here}
     if here & {"judge", "grader", "human"} and here & {"score", "rating", "grade"}:
-        found["right"] = max(found.get("right", 0.0), 2.0)
-    if {*words} & _MADE and found.get("gold", 0.0) <= 1:
+        result["right"] = max(result.get("right", 0.0), 2.0)
+    if {*words} & _MADE and result.get("gold", 0.0) <= 1:
         # An answer that was predicted or extracted is the model's own.
-        found["gold"] = 0.0
+        result["gold"] = 0.0
+    if words and token_weights(words[-1]).get("other", 0.0) >= 3:
+        # Whether a format or a schema was correct says nothing of the answer.
+        result["right"] = 0.0
     if words == ["ok"]:
-        found["right"] = 3.0
+        result["right"] = 3.0
     if words[:1] in (["has"], ["contains"], ["hit"]) and "answer" in here:
-        found |= {"right": 2.0, "answer": 0.0, "gold": 0.0}
+        result |= {"right": 2.0, "answer": 0.0, "gold": 0.0}
     if here & _KINDS["metric"]:
-        found["other"] = 3.0
-    if here & {"normalized", "normalised", "norm"} and "length" in here:
-        found["other"] = 0.0
+        result["other"] = 3.0
     if here & _RIGHT and here & (_ANSWERS | {"position", "index"}):
-        found |= {"gold": 3.0, "right": 0.0}
-    if here & (_RIGHT - {"expected"}) and here & _CHANCES:
-        found |= {"confidence": 3.0, "right": 0.0}
+        result |= {"gold": 3.0, "right": 0.0}
+    _settle_chances(result, here)
     if here & {"confidence", "conf"}:
-        _settle_confidence(found, here)
-    if here & {"max", "top"} and here & {"prob", "probability", "softmax", "logprob"}:
-        found["other"] = 0.0
+        _settle_confidence(result, here)
+    top = here & {"max", "top"} and here & {"prob", "probability", "softmax", "logprob"}
+    norm = here & {"normalized", "normalised", "norm"} and "length" in here
+    # Of tokens, or of the first of them: a kind of entropy, not a number of tokens.
+    kind = {*words[-1:]} & {"entropy", "logprob", "logprobs"} and here & {"token", "tokens"}
+    if top or norm or kind:
+        result["other"] = 0.0
     if re.search(r"(^|_)p\d+($|_)", leaf.lower()):
-        found["other"] = 3.0
+        result["other"] = 3.0
 
 
-def _settle_confidence(found: dict[str, float], here: Collection[str]) -> None:
+def _settle_chances(result: dict[str, float], here: Collection[str]) -> None:
+    """Settle what a probability is of: of a right answer a confidence, of a wrong one a doubt."""
+    here = {*here}
+    if here & _CHANCES and here & _FAILURES:
+        result |= {"uncertainty": 3.0, "wrong": 0.0}
+    elif here & (_RIGHT - {"expected"}) and here & _CHANCES:
+        result |= {"confidence": 3.0, "right": 0.0}
+
+
+def _settle_confidence(result: dict[str, float], here: Collection[str]) -> None:
     """Settle what stands beside the word confidence: its mean is one still, its text is not."""
-    found["right"] = 0.0
-    if {*here} & {"avg", "mean", "max", "top"}:
-        found["other"] = min(found.get("other", 0.0), 0.5)
+    result["right"] = 0.0
+    if {*here} & {"avg", "mean", "max", "top", "parsed"}:
+        result["other"] = min(result.get("other", 0.0), 0.5)
     if {*here} & {"letter", "word", "text", "raw"}:
-        found["other"] = 2.0
+        result["other"] = 2.0
+
+
+def outcome_columns(names: Sequence[str], asked: str | None = None) -> list[str]:
+    """Return the columns of outcomes by name alone: those asked for, or those called like one.
+
+    Examples
+    --------
+    >>> outcome_columns(["A conf", "A ok", "B conf", "B ok"]), outcome_columns(["p", "correct"])
+    (['A ok', 'B ok'], ['correct'])
+    """
+    if asked is not None:
+        return [asked] if asked in names else [part.strip() for part in asked.split(",")]
+    if "correct" in names:
+        return ["correct"]
+    called = [(name_roles(name).graded, name) for name in names if not name_roles(name).other]
+    best = max((weight for weight, _ in called), default=0.0)
+    return [name for weight, name in called if weight == best >= 1 and not name_roles(name).gold]
 
 
 def share_a_stem(left: Collection[str], right: Collection[str]) -> bool:

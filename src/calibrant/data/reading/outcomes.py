@@ -12,6 +12,7 @@ from calibrant.data.reading.columns import Column
 from calibrant.data.reading.names import share_a_stem, tokens
 
 _CODES = {"c", "i", "x", "up", "down"}
+_PARTLY = {"partially", "partly", "almost", "mostly", "half", "not", "non"}
 _MOST_WORDS = 40
 
 
@@ -23,13 +24,18 @@ def outcome_candidates(
     return sorted(matches, key=lambda candidate: -candidate.score)
 
 
-def _candidates(column: Column, said: Sequence[SaidCandidate]) -> list[OutcomeCandidate]:
+def _candidates(column: Column, confidence: Sequence[SaidCandidate]) -> list[OutcomeCandidate]:
     words = column.words
     if not words or column.distinct > _MOST_WORDS:
         return _graded(column) if column.numeric else []
     roles = column.roles
     good, bad = {*words} & RIGHT, {*words} & WRONG | {*words} & {"x"}
     yes, no, remainder = {*words} & YES, {*words} & NO, {*words} & NEITHER
+    kinds = {word: _kind_of(word) for word in {*words} - good - bad - yes - no - remainder}
+    if all(kinds.values()):
+        # Kinds of right and of wrong: obviously wrong, correct at once.
+        good |= {word for word, kind in kinds.items() if kind == "right"}
+        bad |= {word for word, kind in kinds.items() if kind == "wrong"}
     unknown = {*words} - good - bad - yes - no - remainder
     share = 1 - sum(words[word] for word in unknown) / max(sum(words.values()), 1)
     doubt = "decision" if roles.decision and roles.right < 2.9 else ""
@@ -50,8 +56,16 @@ def _candidates(column: Column, said: Sequence[SaidCandidate]) -> list[OutcomeCa
     if column.numeric:
         return _graded(column)
     if 2 <= len(words) <= 6 and (roles.right >= 1 or roles.gold >= 1):
-        return _by_any_word(column, said)
+        return _by_any_word(column, confidence)
     return []
+
+
+def _kind_of(word: str) -> str:
+    """Return whether a word names a kind of right or of wrong; empty where it says neither."""
+    parts = {*tokens(word)}
+    if len(parts) > 3 or parts & _PARTLY:
+        return ""
+    return "wrong" if parts & {"incorrect", "wrong"} else "right" * bool(parts & {"correct"})
 
 
 def _against(column: Column) -> float:
@@ -61,14 +75,14 @@ def _against(column: Column) -> float:
     return peer + 0.7 * roles.text * (roles.right < 2)
 
 
-def _constant(column: Column, rest: set[str]) -> float:
-    return 2.0 * (len({*column.words} - rest) < 2)
+def _constant(column: Column, remainder: set[str]) -> float:
+    return 2.0 * (len({*column.words} - remainder) < 2)
 
 
-def _left_out(column: Column, rest: set[str]) -> tuple[str, ...]:
-    if not rest:
+def _left_out(column: Column, remainder: set[str]) -> tuple[str, ...]:
+    if not remainder:
         return ()
-    count, text = sum(column.words[word] for word in rest), ", ".join(sorted(rest))
+    count, text = sum(column.words[word] for word in remainder), ", ".join(sorted(remainder))
     return (f"{count:,} rows whose {column.name} is {text} are neither right nor wrong.",)
 
 
@@ -78,23 +92,23 @@ def _by_words(
     bad: set[str],
     yes: set[str],
     no: set[str],
-    rest: set[str],
+    remainder: set[str],
     doubt: str,
 ) -> OutcomeCandidate:
     roles, reverse = column.roles, column.roles.wrong >= 2
     sure = 1.2 * bool((good | bad) & SURE)
-    score = 2 + sure + min(1, 0.4 * roles.graded) - _against(column) - _constant(column, rest)
+    score = 2 + sure + min(1, 0.4 * roles.graded) - _against(column) - _constant(column, remainder)
     right, wrong = good | (no if reverse else yes), bad | (yes if reverse else no)
-    notes = _left_out(column, rest)
+    notes = _left_out(column, remainder)
     return _candidate(column, score, right, wrong, doubt=doubt, notes=notes)
 
 
 def _by_yes(
-    column: Column, yes: set[str], no: set[str], rest: set[str], doubt: str
+    column: Column, yes: set[str], no: set[str], remainder: set[str], doubt: str
 ) -> OutcomeCandidate:
     roles = column.roles
-    against = _against(column) + _constant(column, rest)
-    notes = _left_out(column, rest)
+    against = _against(column) + _constant(column, remainder)
+    notes = _left_out(column, remainder)
     if roles.wrong >= 2 and roles.wrong > roles.right:
         text = [", ".join(sorted(subset)) or word for subset, word in ((yes, "yes"), (no, "no"))]
         note = (
@@ -108,12 +122,12 @@ def _by_yes(
     return _candidate(column, score, yes, no, doubt=doubt, notes=notes)
 
 
-def _by_any_word(column: Column, said: Sequence[SaidCandidate]) -> list[OutcomeCandidate]:
+def _by_any_word(column: Column, confidence: Sequence[SaidCandidate]) -> list[OutcomeCandidate]:
     """Return a reading for each word that may mean right, where no word is known."""
     roles, words = column.roles, [*column.words]
     linked = [
         word
-        for candidate in said
+        for candidate in confidence
         if candidate.score > 1
         for word in words
         if share_a_stem([word], tokens(candidate.column))

@@ -64,10 +64,10 @@ def is_closed(answer: pl.Series, gold: pl.Series) -> bool:
     return _is_closed(values, right)
 
 
-def _is_closed(given: pl.Series, right: pl.Series) -> bool:
+def _is_closed(values: pl.Series, right: pl.Series) -> bool:
     kinds = right.drop_nulls().unique()
-    wrong = given.filter((given != right).fill_null(False)).is_in(kinds.implode())
-    known_values = given.drop_nulls().is_in(kinds.implode()).mean()
+    wrong = values.filter((values != right).fill_null(False)).is_in(kinds.implode())
+    known_values = values.drop_nulls().is_in(kinds.implode()).mean()
     others = wrong.mean() if wrong.len() >= _LEAST_ROWS else known_values
     enough = float(str(known_values if known_values is not None else 1)) >= _KNOWN
     return enough and (kinds.len() <= _FEW_CLASSES or float(str(others)) >= _KNOWN)
@@ -178,9 +178,15 @@ def class_candidates(
     """Return readings of class probabilities with the label, and all columns that hold such."""
     shares = [c for c in columns if c.numeric and _are_shares(c.numbers)]
     matches, used = [], set[str]()
-    for prefix, members in _families(shares).items():
+    families = _families(shares)
+    for label in columns:
+        # Columns that are called like the classes themselves: A, B, C beside the right letter.
+        alone = {c.name.lower(): c for c in shares if c.name.lower() in label.words}
+        families |= {",".join(c.name for c in alone.values()): alone} if len(alone) > 1 else {}
+    for prefix, members in families.items():
         total = np.nansum([column.cells.values for column in members.values()], axis=0)
-        if len(members) < 2 or (np.abs(total - 1) < 0.03).mean() < 0.9:
+        # The chance of being correct is a confidence, and no class beside others.
+        if len(members) < 2 or "correct" in members or (np.abs(total - 1) < 0.03).mean() < 0.9:
             continue
         used |= {column.name for column in members.values()}
         for label in columns:

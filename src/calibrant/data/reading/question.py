@@ -1,6 +1,7 @@
 """What is asked where a table leaves a doubt, and what is said where it cannot be read."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -83,13 +84,19 @@ def _is_usual(words: Sequence[str], meaning: float) -> bool:
 
 
 def reading_question(
-    decision: ReadingDecision, fixed: Mapping[str, str | None], height: int
+    decision: ReadingDecision,
+    fixed: Mapping[str, str | None],
+    height: int,
+    more: Mapping[str, Any] | None = None,
 ) -> QuestionError:
-    """Return the question: what is doubtful, and at most three readings with their numbers."""
+    """Return the question: what is doubtful, and at most three readings with their numbers.
+
+    Each has `more` options beside its own.
+    """
     why = " ".join(_DOUBTS[doubt] for doubt in decision.doubts if doubt in _DOUBTS)
     notes = " ".join(dict.fromkeys(decision.choices[0].notes))
     readings = tuple(
-        PossibleReading(_told(choice, height), options_of(choice, fixed))
+        PossibleReading(_told(choice, height), {**options_of(choice, fixed), **(more or {})})
         for choice in decision.choices
     )
     rule = " ".join(part for part in ("Which columns are meant?", why, notes) if part)
@@ -113,12 +120,12 @@ def _told(choice: Choice, height: int) -> str:
     return "; ".join(parts)
 
 
-def _numbers(found: Match, height: int) -> str:
-    if not found.n:
+def _numbers(result: Match, height: int) -> str:
+    if not result.n:
         return "no row has both"
-    confidence = "" if np.isnan(found.said) else f"says {found.said:.0%}, "
-    rows = f"{found.n:,} of {height:,} rows" if found.n < height else f"{height:,} rows"
-    return f"{confidence}is right {found.right:.0%} ({rows}, AUROC {found.auroc:.2f})"
+    confidence = "" if np.isnan(result.said) else f"says {result.said:.0%}, "
+    rows = f"{result.n:,} of {height:,} rows" if result.n < height else f"{height:,} rows"
+    return f"{confidence}is right {result.right:.0%} ({rows}, AUROC {result.auroc:.2f})"
 
 
 def refusal(

@@ -108,6 +108,25 @@ def lift_neutral(
                 outcome.score, outcome.doubt = max(outcome.score, 2.0), "unsure"
 
 
+def lift_only(
+    said: Sequence[SaidCandidate],
+    outcomes: Sequence[OutcomeCandidate],
+    columns: Mapping[str, Column],
+) -> None:
+    """Lift the only yes or no beside a clear confidence, where no name says right: it is asked."""
+    sure = [c for c in said if c.named >= 2.5 and c.score >= 3]
+    plain = [
+        o
+        for o in outcomes
+        if not o.graded
+        and not max((r := columns[o.column].roles).other, r.text, r.names_answer, r.somebody)
+    ]
+    if not sure or len(plain) != 1 or any(o.score >= 1.3 for o in outcomes):
+        return
+    if match(sure[0], plain[0]).z > 2:
+        plain[0].score, plain[0].doubt = 2.0, plain[0].doubt or "unsure"
+
+
 def are_linked(said: SaidCandidate, outcome: OutcomeCandidate) -> bool:
     """Return whether the names of the two belong together: `x` and `x_outcome`, a shared stem."""
     left, right = (re.sub(r"\W|_", "", name.lower()) for name in (said.column, outcome.column))
@@ -123,6 +142,13 @@ def is_threshold(said: SaidCandidate, outcome: OutcomeCandidate, found: Match) -
         return False
     several = np.unique(said.values[np.isfinite(said.values)]).size > 4
     return several and not 0.001 < found.auroc < 0.999
+
+
+def is_verdict(said: SaidCandidate, outcome: OutcomeCandidate) -> bool:
+    """Return whether an outcome is what a probability says when it is rounded."""
+    both = np.isfinite(said.values) & np.isfinite(outcome.values)
+    equal = (said.values[both] > 0.5) == (outcome.values[both] > 0.5)
+    return bool(both.any() and equal.mean() > 0.99)
 
 
 def is_of_one_class(

@@ -31,8 +31,6 @@ ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "w
 _REQUIRED = ("confidence", "correct")
 # Numbers of questions are shared by models if there are at most so many per two rows.
 _SHARED = 1.5
-# A weight may be that of a parcel, a cluster a number of another method: somebody has to say so.
-_BY_NAME = ("answer", "method", "weights")
 _SURE, _MOSTLY = 3.0, 0.75
 
 
@@ -157,14 +155,14 @@ def _taken(columns: Mapping[str, Sequence[str]]) -> set[str]:
 def _judged(
     names: Sequence[str],
     columns: dict[str, list[str]],
-    asked: Mapping[str, str | None],
+    request: Mapping[str, str | None],
     peek: Peek,
     sample: Sample,
     optional: Sequence[str],
 ) -> Roles:
     """Find confidence and outcome, and add them to the columns; others are not looked at."""
-    if asked.get("gold") or asked.get("probs"):
-        derived = derived_of(asked, names)
+    if request.get("gold") or request.get("probs"):
+        derived = derived_of(request, names)
         confidence, outcome = derived.said, derived.outcome
         columns |= {"confidence": [confidence]} if confidence else {}
         columns["correct"] = [outcome]
@@ -174,7 +172,7 @@ def _judged(
     else:
         roles = Roles(columns)
         # Who says what right is called means the column of outcomes.
-        _take_schema(names, columns, peek, ("correct",) if asked.get("right") else optional)
+        _take_schema(names, columns, peek, ("correct",) if request.get("right") else optional)
     if all(role in columns for role in _REQUIRED):
         return roles
     rows = sample()
@@ -186,7 +184,7 @@ def _judged(
     if roles.derived is not None:
         rows = roles.derived.applied(rows.lazy()).collect()
     if all(role in columns or role in optional for role in _REQUIRED):
-        return _with_confidence(columns, rows, by_name, roles, asked, optional)
+        return _with_confidence(columns, rows, by_name, roles, request, optional)
     decision = decide(rows, by_name)
     if decision.kind == REFUSE:
         if {"correct"} & {*names} and "correct" not in columns and "confidence" in columns:
@@ -194,9 +192,20 @@ def _judged(
             return roles
         first = next(role for role in _REQUIRED if role not in columns)
         raise refusal(decision.why, names, columns, first)
-    if decision.kind == ASK and (left := _open(decision, asked)):
-        raise reading_question(structs.replace(decision, doubts=left), asked, rows.height)
-    return _taken_choice(decision.choices[0], columns, roles, asked)
+    if decision.kind == ASK and (left := _open(decision, request)):
+        again = (
+            {"repeats": True} if not request.get("repeats") and _ids_return(rows, columns) else {}
+        )
+        raise reading_question(structs.replace(decision, doubts=left), request, rows.height, again)
+    return _taken_choice(decision.choices[0], columns, roles, request)
+
+
+def _ids_return(rows: pl.DataFrame, columns: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether ids of questions stand in several rows of a model: a command says so."""
+    names = rows.columns
+    ids = [*columns.get("question_id", columns_called("question_id", names))]
+    keys = [*columns.get("model", columns_called("model", names)), *columns.get("method", ())]
+    return len(ids) == 1 and bool(rows.select(*dict.fromkeys([*ids, *keys])).is_duplicated().any())
 
 
 def _take_schema(
@@ -212,7 +221,9 @@ def _take_schema(
         return
     holding = peek(["correct"])["correct"].head(100_000)
     # Few other numbers are slips of single rows, and these are told row by row.
-    shares = holding.dtype.is_numeric() and (holding.is_between(0, 1).mean() or 0) >= _MOSTLY
+    shares = holding.dtype.is_numeric() and holding.is_between(0, 1).sum() >= _MOSTLY * max(
+        holding.len() - holding.null_count(), 1
+    )
     if (
         holding.dtype.is_nested()
         or shares
@@ -222,14 +233,14 @@ def _take_schema(
         columns["correct"] = ["correct"]
 
 
-def _open(decision: ReadingDecision, asked: Mapping[str, str | None]) -> tuple[str, ...]:
+def _open(decision: ReadingDecision, request: Mapping[str, str | None]) -> tuple[str, ...]:
     """Return the doubts that no option has answered."""
     answers = set[str]()
-    if asked.get("scale") is not None:
+    if request.get("scale") is not None:
         answers |= {"levels", "mixed", "words", "rank", "logprob", "uncertainty"}
-    if asked.get("right") is not None:
+    if request.get("right") is not None:
         answers |= {"error", "word", "letters", "graded", "decision", "leftover", "direction"}
-    names = all(asked.get(role) is not None for role in _REQUIRED)
+    names = all(request.get(role) is not None for role in _REQUIRED)
     if names:
         answers |= {"which", "unsure", "whose", "direction"}
     return tuple(doubt for doubt in decision.doubts if doubt not in answers)
@@ -238,17 +249,17 @@ def _open(decision: ReadingDecision, asked: Mapping[str, str | None]) -> tuple[s
 def _with_confidence(
     columns: dict[str, list[str]],
     rows: pl.DataFrame,
-    named: Named,
+    names: Named,
     roles: Roles,
-    asked: Mapping[str, str | None],
+    request: Mapping[str, str | None],
     optional: Sequence[str],
 ) -> Roles:
     """Find the confidence of a table that needs no outcome, and the outcome where it is clear."""
-    decision = decide(rows, named)
+    decision = decide(rows, names)
     if decision.kind == "take":
-        return _taken_choice(decision.choices[0], columns, roles, asked)
+        return _taken_choice(decision.choices[0], columns, roles, request)
     if decision.kind == ASK and not {"which", "unsure"} & {*decision.doubts}:
-        return _taken_choice(decision.choices[0], columns, roles, {**asked, "scale": ""})
+        return _taken_choice(decision.choices[0], columns, roles, {**request, "scale": ""})
     if "confidence" in columns or "confidence" in optional:
         return roles
     matches = said_candidates([Column(series) for series in rows])
@@ -261,7 +272,7 @@ def _with_confidence(
 
 
 def _taken_choice(
-    choice: Choice, columns: dict[str, list[str]], roles: Roles, asked: Mapping[str, str | None]
+    choice: Choice, columns: dict[str, list[str]], roles: Roles, request: Mapping[str, str | None]
 ) -> Roles:
     """Return the roles of a reading that was chosen."""
     options = options_of(choice, {})
@@ -277,8 +288,8 @@ def _taken_choice(
         columns.setdefault("correct", options["correct"].split(","))
         outcomes = choice.outcomes or (choice.outcome,)
         columns["correct"] = [outcome.column for outcome in outcomes]
-    scale = options.get("scale") if asked.get("scale") is None else None
-    right = options.get("right") if asked.get("right") is None else None
+    scale = options.get("scale") if request.get("scale") is None else None
+    right = options.get("right") if request.get("right") is None else None
     return Roles(
         columns,
         tuple(guessed),
@@ -298,7 +309,7 @@ def _names_of(choice: Choice) -> list[str]:
     return [confidence.column for confidence in choice.said]
 
 
-def _models_beside(columns: Mapping[str, Sequence[str]], given: set[str]) -> tuple[str, ...]:
+def _models_beside(columns: Mapping[str, Sequence[str]], values: set[str]) -> tuple[str, ...]:
     """Return the names of the models that stand side by side; none where they do not."""
     confidence = columns["confidence"]
     for role in BESIDE:
@@ -308,7 +319,7 @@ def _models_beside(columns: Mapping[str, Sequence[str]], given: set[str]) -> tup
                 f"{len(columns[role])}",
                 hint="name one for all of them, or one for each in the same order",
             )
-    if len(confidence) < 2 or len(columns["correct"]) < 2 or not given:
+    if len(confidence) < 2 or len(columns["correct"]) < 2 or not values:
         return ()
     if columns["model"]:
         raise InputError(
@@ -345,36 +356,17 @@ def is_number_of_rows(name: str) -> bool:
     return name.strip() == "#" or bool(columns_called("number", [name]))
 
 
-def outcome_columns(names: Sequence[str], asked: str | None = None) -> list[str]:
-    """Return the columns of outcomes by name alone: those asked for, or those called like one.
-
-    Examples
-    --------
-    >>> outcome_columns(["A conf", "A ok", "B conf", "B ok"]), outcome_columns(["p", "correct"])
-    (['A ok', 'B ok'], ['correct'])
-    """
-    from calibrant.data.reading.names import name_roles
-
-    if asked is not None:
-        return [asked] if asked in names else [part.strip() for part in asked.split(",")]
-    if "correct" in names:
-        return ["correct"]
-    called = [(name_roles(name).graded, name) for name in names if not name_roles(name).other]
-    best = max((weight for weight, _ in called), default=0.0)
-    return [name for weight, name in called if weight == best >= 1 and not name_roles(name).gold]
-
-
-def _asked(role: str, wanted: str, names: list[str]) -> list[str]:
-    if wanted in names or "," not in wanted:
-        return [require_column(wanted, names, role=role)]
-    parts = [require_column(part.strip(), names, role=role) for part in wanted.split(",")]
+def _asked(role: str, target: str, names: list[str]) -> list[str]:
+    if target in names or "," not in target:
+        return [require_column(target, names, role=role)]
+    parts = [require_column(part.strip(), names, role=role) for part in target.split(",")]
     if role not in (*LISTS, *BESIDE):
         raise InputError(
-            f"{role} is one column, got {len(parts)}: {wanted}",
+            f"{role} is one column, got {len(parts)}: {target}",
             hint=f"only {', '.join((*LISTS, *BESIDE))} may be lists",
         )
     if len(set(parts)) < len(parts):
-        raise InputError(f"a column is named twice for {role}: {wanted}")
+        raise InputError(f"a column is named twice for {role}: {target}")
     return parts
 
 

@@ -59,13 +59,13 @@ def scale_of(values: Floats, name: str = "") -> Scale:
     return Scale(PERCENT if above >= _SOME else FRACTION)
 
 
-def _is_mixed(known: Floats) -> bool:
+def _is_mixed(known_values: Floats) -> bool:
     """Return whether shares and percentages stand in one column."""
-    small = float((known <= 1).mean())
+    small = float((known_values <= 1).mean())
     if not _MIXED_LEAST < small < 1 - _MIXED_LEAST:
         return False
-    shares = ((known > 0.3) & (known <= 1)).mean()
-    return bool(shares > 0.8 * small and (known[known > 1] > 10).mean() > _MOST)
+    shares = ((known_values > 0.3) & (known_values <= 1)).mean()
+    return bool(shares > 0.8 * small and (known_values[known_values > 1] > 10).mean() > _MOST)
 
 
 def levels_of(known: Floats, name: str) -> str:

@@ -95,7 +95,7 @@ def _named_right(
             else Hint("the column holds: {0}", label),
         )
     if len(names) > 1:
-        remainder = {*words} - {*meant, *names[1]}
+        remainder = frozenset(words) - {*meant, *names[1]}
     value = {word: float(word in meant) for word in words}
     neither = text.is_in([*remainder]).fill_null(False)
     numbers = text.replace_strict(value, default=None, return_dtype=pl.Float64)
@@ -211,10 +211,10 @@ def _refuse_unbounded(values: Floats) -> None:
         )
 
 
-def _scaled(frame: pl.DataFrame, values: Floats, kept: Mask, scale: str) -> pl.DataFrame:
+def _scaled(frame: pl.DataFrame, values: Floats, selection: Mask, scale: str) -> pl.DataFrame:
     if scale in (FRACTION, "rank"):
         return frame
-    shares = pl.Series("confidence", to_scale(values, kept, scale), dtype=pl.Float64)
+    shares = pl.Series("confidence", to_scale(values, selection, scale), dtype=pl.Float64)
     # What is empty stays empty, and NaN stays NaN: they break different rules.
     shares = pl.select(pl.when(frame["confidence"].is_not_null()).then(shares)).to_series()
     return frame.with_columns(shares.cast(frame.schema["confidence"]).alias("confidence"))
@@ -260,9 +260,9 @@ def require_scale(scale: str) -> None:
         )
 
 
-def _refuse_small_models(frame: pl.DataFrame, bounded: Mask, found: Scale) -> None:
+def _refuse_small_models(frame: pl.DataFrame, bounded: Mask, result: Scale) -> None:
     """Ask where percentages of one model stand beside shares of another."""
-    if found.scale not in (PERCENT, MIXED):
+    if result.scale not in (PERCENT, MIXED):
         return
     value = pl.col("confidence")
     rows = frame.filter(pl.Series(bounded)).filter(value > 0)

@@ -46,13 +46,13 @@ def _on_scale(best: Choice, column: Column, scale: str, note: str = "") -> Choic
     return structs.replace(best, said=(peer,), notes=(*notes, *best.outcome.notes), doubts=())
 
 
-def _turned(best: Choice, asked: set[str], columns: Mapping[str, Column]) -> list[Choice]:
+def _turned(best: Choice, request: set[str], columns: Mapping[str, Column]) -> list[Choice]:
     """Return the reading with right and wrong, or sure and unsure, exchanged."""
     confidence, outcome = best.said[0], best.outcome
     flipped = turned(outcome)
     weak = confidence.named < 2 and confidence.scale in (FRACTION, PERCENT)
     roles = columns[outcome.column].roles
-    if "direction" in asked and weak and (outcome.verified or roles.graded >= 2):
+    if "direction" in request and weak and (outcome.verified or roles.graded >= 2):
         return [_unsure(best)]
     reverse = structs.replace(best, outcome=flipped, notes=(*confidence.notes, *flipped.notes))
     unsure_outcome = roles.graded < 2.9 and not outcome.verified

@@ -136,7 +136,7 @@ def reading_warnings(
             yield data.reading_note(text)
 
 
-def _counted(kept: pl.DataFrame) -> dict[Key, _Counts]:
+def _counted(selection: pl.DataFrame) -> dict[Key, _Counts]:
     """Return what is counted of each model and method, in the order of the rows."""
     counts = {
         "n": pl.len(),
@@ -144,15 +144,17 @@ def _counted(kept: pl.DataFrame) -> dict[Key, _Counts]:
         "accuracy": pl.col("correct").mean(),
         "values": pl.col("confidence").n_unique(),
     }
-    column = _answer_column(kept)
+    column = _answer_column(selection)
     if column is not None:
         nothing = _is_nothing(pl.col(column)) & (pl.col("correct") == 0)
         # 'None' may be the right answer to some question.
-        right = kept.filter(_is_nothing(pl.col(column)) & (pl.col("correct") > 0))[column].unique()
+        right = selection.filter(_is_nothing(pl.col(column)) & (pl.col("correct") > 0))[
+            column
+        ].unique()
         if right.len():
             nothing &= ~pl.col(column).is_in(right.implode(), nulls_equal=True)
         counts["answers_empty"] = nothing.sum()
-    return _by_key(kept, **counts)
+    return _by_key(selection, **counts)
 
 
 def _is_nothing(text: pl.Expr) -> pl.Expr:
@@ -160,20 +162,22 @@ def _is_nothing(text: pl.Expr) -> pl.Expr:
     return text.cast(pl.String).fill_null("").str.contains(_NOTHING_READ)
 
 
-def _answer_column(kept: pl.DataFrame) -> str | None:
+def _answer_column(selection: pl.DataFrame) -> str | None:
     """Return the column of what was read as the answer.
 
     Where none is named, one tells it that holds a sign such as '?' in most rows of models that are
     never right, and texts where others are right: a reader that found no answer graded them wrong.
     """
-    if "answer" in kept.columns:
+    if "answer" in selection.columns:
         return "answer"
     notes = {*_KEYS, "question_id", *_TEXTS}
-    texts = [n for n, kind in kept.schema.items() if kind == pl.String and n not in notes]
-    never = kept.filter((pl.col("correct").max() == 0).over(_KEYS)) if texts else kept.clear()
+    texts = [n for n, kind in selection.schema.items() if kind == pl.String and n not in notes]
+    never = (
+        selection.filter((pl.col("correct").max() == 0).over(_KEYS)) if texts else selection.clear()
+    )
     if not never.height:
         return None
-    right = kept.filter(pl.col("correct") > 0)
+    right = selection.filter(pl.col("correct") > 0)
     for name in texts:
         signs = (_is_nothing(pl.col(name)) & (pl.col(name).str.strip_chars() != "")).mean()
         read = right.select((~_is_nothing(pl.col(name))).mean()).item() if right.height else 1.0
@@ -200,12 +204,12 @@ def _by_key(frame: pl.DataFrame, **counts: pl.Expr) -> dict[Key, _Counts]:
     }
 
 
-def _missing(kept: pl.DataFrame, rejected: pl.DataFrame) -> dict[Key, int]:
+def _missing(selection: pl.DataFrame, rejected: pl.DataFrame) -> dict[Key, int]:
     """Return how many questions of its method each model has no row for, not even a dropped one.
 
     A model most of whose questions nobody else was asked has questions of its own: it lacks none.
     """
-    tables = [table for table in (kept, rejected) if "method" in table.columns]
+    tables = [table for table in (selection, rejected) if "method" in table.columns]
     names = pl.concat([table.select(*_KEYS, "question_id") for table in tables])
     if names["model"].n_unique() == 1:
         return {}  # there is nobody else whose questions it could lack
@@ -221,9 +225,9 @@ def _missing(kept: pl.DataFrame, rejected: pl.DataFrame) -> dict[Key, int]:
     return missing if not any(missing.values()) else missing | dict.fromkeys(_apart(request), 0)
 
 
-def _apart(asked: pl.DataFrame) -> list[Key]:
+def _apart(request: pl.DataFrame) -> list[Key]:
     """Return the models most of whose questions no other model was asked."""
-    once = asked.unique([*_KEYS, "question_id"])
+    once = request.unique([*_KEYS, "question_id"])
     peers = pl.len().over("method", "question_id") > 1
     shared = once.with_columns(_shared=peers).group_by(_KEYS).agg(pl.col("_shared").mean())
     alone = shared.filter(pl.col("_shared") < _SAME_QUESTIONS)
@@ -299,10 +303,10 @@ def _split(frame: pl.DataFrame) -> dict[Key, pl.DataFrame]:
     return {(str(key[0]), str(key[1])): part for key, part in parts.items()}
 
 
-def _compared(right: float, n: int, kept: pl.Series) -> _Related:
-    share, remainder = right / n, float(kept.sum()) / kept.len()
-    pooled = (right + float(kept.sum())) / (n + kept.len())
-    error = (pooled * (1 - pooled) * (1 / n + 1 / kept.len())) ** 0.5
+def _compared(right: float, n: int, selection: pl.Series) -> _Related:
+    share, remainder = right / n, float(selection.sum()) / selection.len()
+    pooled = (right + float(selection.sum())) / (n + selection.len())
+    error = (pooled * (1 - pooled) * (1 / n + 1 / selection.len())) ** 0.5
     # Two shares by the normal law, half an answer taken off for how few there may be.
     distance = max(abs(share - remainder) - 0.5 / n, 0.0)
     p_value = 2 * float(ndtr(-distance / error)) if error > 0 else 1.0

@@ -55,14 +55,14 @@ def _columns(confidence: str | None, names: list[str]) -> list[str]:
 
 
 def _counts(
-    source: Any, names: list[str], column: str, asked: ReadingOptions, *, several: bool
+    source: Any, names: list[str], column: str, request: ReadingOptions, *, several: bool
 ) -> list[tuple[str, int]]:
-    key = asked.method or "method"
+    key = request.method or "method"
     name = pl.col(key).cast(pl.String) if key in names else pl.lit(column)
     if key in names and several:
         name = pl.concat_str([name, pl.lit(column)], separator=":")
     value = pl.col(column).cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
-    most = 100 if asked.scale == "percent" else 1
+    most = 100 if request.scale == "percent" else 1
     outside = value.is_finite() & ~value.is_between(0, most) & (value != _REFUSAL)
     numbers = scan_table(source).with_row_index("row", offset=1).select("row", value.alias("value"))
     far = numbers.filter(pl.col("value").is_finite() & (pl.col("value").abs() > _LARGEST)).head(1)

@@ -100,9 +100,9 @@ def row_source(opened: Input, options: AuditOptions) -> AuditSource:
     )
 
 
-def _known_rankings(opened: Input, options: AuditOptions) -> frozenset[str]:
+def _known_rankings(source: Input, options: AuditOptions) -> frozenset[str]:
     """Return the methods that only rank, where the input may hold scores of a method."""
-    if not opened.names_methods(options.table):
+    if not source.names_methods(options.table):
         return frozenset()
     # Loaded here: a table of one plain confidence needs no method.
     from calibrant.core.method_words import ranking_methods

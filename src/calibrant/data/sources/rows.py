@@ -328,10 +328,10 @@ class Rows:
         fits[self._order("row")[np.concatenate([np.empty(0, np.uint32), *search.found])]] = True
         return pl.Series(fits), search.done / max(self.height, 1)
 
-    def _told(self, some: pl.DataFrame) -> list[dict[str, Any]]:
-        if not some.height:
+    def _told(self, subset: pl.DataFrame) -> list[dict[str, Any]]:
+        if not subset.height:
             return []
-        texts = self.stored.at(some["place"].to_list())
+        texts = self.stored.at(subset["place"].to_list())
         return [
             {
                 "place": row["place"],
@@ -344,7 +344,7 @@ class Rows:
                 "correct": row["correct"],
                 "group": {n: str(row[n]) for n in self.facets if row[n] is not None},
             }
-            for number, row in enumerate(some.iter_rows(named=True))
+            for number, row in enumerate(subset.iter_rows(named=True))
         ]
 
 

@@ -85,9 +85,9 @@ class OpenTables(Input):
         # What a reading that was made before says, where the call says nothing else.
         self.given, self._chosen = given, chosen or {}
 
-    def _read_so(self, asked: ReadingOptions) -> ReadingOptions:
-        open_ones = {n: x for n, x in self._chosen.items() if getattr(asked, n) in (None, False)}
-        return replace(asked, **open_ones)
+    def _read_so(self, request: ReadingOptions) -> ReadingOptions:
+        open_ones = {n: x for n, x in self._chosen.items() if getattr(request, n) in (None, False)}
+        return replace(request, **open_ones)
 
     @property
     def tables(self) -> list[Any]:
@@ -169,8 +169,8 @@ class OpenTables(Input):
         states = chain(*self._columns)
         return asked.confidence is None and self._hold_draws(asked) and "confidence" not in states
 
-    def _hold_draws(self, asked: ReadingOptions) -> bool:
-        requirement = {"class_id", asked.question or "question_id"}
+    def _hold_draws(self, request: ReadingOptions) -> bool:
+        requirement = {"class_id", request.question or "question_id"}
         return all(requirement <= {*names} for names in self._columns)
 
     def _require_labels(self, correct: str | None) -> None:
@@ -202,17 +202,17 @@ def _refuse_graded_lists(source: Any, confidence: str | None, correct: str | Non
         raise InputError(rule, source=source_name(source), hint=hint)
 
 
-def _table_draws(given: Any, options: ReadingOptions, model: str) -> pl.DataFrame:
-    table = read_table(given)
+def _table_draws(values: Any, options: ReadingOptions, model: str) -> pl.DataFrame:
+    table = read_table(values)
     for role, name in _ROLES.items():
         request = getattr(options, role)
         if request is None or request == name:
             continue
-        require_known([request], table.columns, "there is no column {}", source=source_name(given))
+        require_known([request], table.columns, "there is no column {}", source=source_name(values))
         table = table.drop(name, strict=False).rename({request: name})
     if "correct" not in table.columns:
         rule = "a table of draws needs a grade per draw: a column correct"
-        raise InputError(rule, source=source_name(given))
+        raise InputError(rule, source=source_name(values))
     if "model" not in table.columns:
         table = table.with_columns(model=pl.lit(model))
     return table.with_columns(pl.col("question_id", "model").cast(pl.String))

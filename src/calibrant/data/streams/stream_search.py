@@ -45,7 +45,7 @@ class StreamSearch:
         if not is_url(streamed.source):
             self._search(streamed, asked, rows)
 
-    def _search(self, streamed: Streamed, asked: ReadingOptions, rows: int) -> None:
+    def _search(self, streamed: Streamed, request: ReadingOptions, rows: int) -> None:
         # Loaded here, with the library for tables: sums need neither.
         from msgspec.structs import asdict
 
@@ -53,7 +53,7 @@ class StreamSearch:
         from calibrant.data.groupings import block_dependence
 
         frame = _stretches(streamed, rows)
-        how = {**asdict(asked), "scale": streamed.reading.scale, "on_invalid": "drop"}
+        how = {**asdict(request), "scale": streamed.reading.scale, "on_invalid": "drop"}
         try:
             scores = load_scores(frame, **how, others=True)
         except InputError:

@@ -103,9 +103,9 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
     return Streamed(source, plan, question, Reading(by_role, modes, text, same=roles.same))
 
 
-def _refuse_other_readings(asked: ReadingOptions, roles: Roles) -> None:
+def _refuse_other_readings(request: ReadingOptions, roles: Roles) -> None:
     """Refuse what sums of parts do not know: other scales and words, columns that are made."""
-    scale, right = asked.scale or roles.scale, asked.right or roles.right
+    scale, right = request.scale or roles.scale, request.right or roles.right
     if scale not in (None, FRACTION, PERCENT) or right is not None or roles.derived is not None:
         rule = "the table needs a reading that a streamed audit has not: {0}"
         what = (right and f"the words for right, {right}") or scale or "an outcome made of columns"

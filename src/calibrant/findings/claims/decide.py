@@ -146,7 +146,7 @@ def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
         {
             **asdict(entry.promise),
             "n": entry.n,
-            "delta": (entry.delta or 0.0) * entry.among,
+            "sure": 1 - (entry.delta or 0.0) * entry.among,
             "more": None if labels_needed is None else max(labels_needed - entry.n, 0),
             "lowest": min(errors, default=None),
             "fewest": fewest,

@@ -298,7 +298,7 @@ def _decided(document: Document, entries: Sequence[Document]) -> Advice:
     return _to(words, document, "decide", **choice, **goal, save="policy.json")
 
 
-def _uncertified(document: Document, entry: Document, chosen: Document) -> Advice:
+def _uncertified(document: Document, entry: Document, choice: Document) -> Advice:
     """Return a limit that can be reached; where it is far off, what labels would do."""
     settings = document.get("settings") or {}
     limit = _reachable(entry, request := settings["max_error"])
@@ -310,10 +310,10 @@ def _uncertified(document: Document, entry: Document, chosen: Document) -> Advic
     if limit > _HALF:
         return _to(_TRUST, document, "audit")
     goal = {"max_error": f"{limit:.2f}", **_again(settings, "decide", "delta")}
-    return _to("See what a higher limit allows", document, "decide", **{**chosen, **goal})
+    return _to("See what a higher limit allows", document, "decide", **{**choice, **goal})
 
 
-def _saved(document: Document, entry: Document, chosen: Document) -> Advice:
+def _saved(document: Document, entry: Document, choice: Document) -> Advice:
     """Return how a saved promise is watched; a policy by costs alone has none yet."""
     settings = document.get("settings") or {}
     if settings.get("max_error") is not None:
@@ -323,7 +323,7 @@ def _saved(document: Document, entry: Document, chosen: Document) -> Advice:
     if not _answered(entry) or observed is None or observed >= 1:
         return _to(_TRUST, document, "audit")
     goal = {"max_error": f"{_in_steps(observed):.2f}", **_goal(settings)}
-    return _to("Promise an error too", document, "decide", **{**chosen, **goal})
+    return _to("Promise an error too", document, "decide", **{**choice, **goal})
 
 
 def _answered(entry: Document) -> float:

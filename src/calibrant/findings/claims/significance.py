@@ -127,11 +127,11 @@ def stricter_tests(one: Significance, other: Significance) -> Significance:
     }
 
 
-def _larger(one: Test | None, other: Test | None) -> Test | None:
+def _larger(item: Test | None, peer: Test | None) -> Test | None:
     """Return the larger of each p-value; None where one grouping cannot be tested."""
-    if one is None or other is None:
+    if item is None or peer is None:
         return None
-    return cast("Test", {name: max(p, other.get(name, p)) for name, p in one.items()})  # type: ignore[call-overload]
+    return cast("Test", {name: max(p, peer.get(name, p)) for name, p in item.items()})  # type: ignore[call-overload]
 
 
 def without_within(tests: Significance) -> Significance:

@@ -75,7 +75,7 @@ class GroupDecision(Part, frozen=True, kw_only=True):
     changed: float
 
 
-class Multiplicity(Part, frozen=True, kw_only=True):
+class RulesTested(Part, frozen=True, kw_only=True):
     """How many rules were looked at, and what a flag takes."""
 
     control: str
@@ -126,7 +126,7 @@ class GroupsEntry(Part, frozen=True, kw_only=True):
     rest: EstimateEntry
     published_loss: EstimateEntry | UnsetType = UNSET
     decision: GroupDecision
-    multiplicity: Multiplicity
+    multiplicity: RulesTested
     groups: list[GroupEntry]
     groups_not_shown: int
     stretches: list[str]

@@ -61,7 +61,7 @@ class PlanEntry(Part, frozen=True, kw_only=True):
     preset: PlanPreset | None = None
 
 
-class Significance(Part, frozen=True, kw_only=True):
+class PlanTests(Part, frozen=True, kw_only=True):
     """Tests of one model: of its calibration, and of its mean gap."""
 
     calibration: dict[str, float | None] | None
@@ -75,7 +75,7 @@ class MeasuredEntry(Part, frozen=True, kw_only=True):
     model: str
     method: str
     verification: Verification
-    significance: Significance
+    significance: PlanTests
 
 
 Numbers = dict[str, int | float]

@@ -147,20 +147,20 @@ def steepness(observed: ResampledCells, draws: ResampledCells, labels: int) -> S
     return Steepness(choice.estimate, entries, _slope_note(choice))
 
 
-def _slope_note(chosen: SlopeEntry) -> str | None:
-    if not chosen.pairs:
+def _slope_note(choice: SlopeEntry) -> str | None:
+    if not choice.pairs:
         return (
             f"the Lipschitz constant cannot be estimated: no two adjacent bins hold "
             f"{MINIMUM_PER_BIN} labels each, neither with 20 bins nor with 10; the confidences "
             "are too concentrated or the labels too few"
         )
-    if chosen.bins != _SLOPE_BINS[0]:
+    if choice.bins != _SLOPE_BINS[0]:
         return "from 10 bins: with 20, no two adjacent bins hold 30 labels each"
-    return "the estimate reached its cap of 5" if chosen.capped else None
+    return "the estimate reached its cap of 5" if choice.capped else None
 
 
 def _slope_ends(
-    seen: ResampledCells, drawn: ResampledCells, usable: Mask, bins: int
+    observed: ResampledCells, draws: ResampledCells, usable: Mask, bins: int
 ) -> tuple[float, float]:
     """Return both ends of the steepness: the percentile of the slopes' own lower and upper ends.
 
@@ -169,8 +169,8 @@ def _slope_ends(
     """
     pair = usable[:-1] & usable[1:]
     with np.errstate(invalid="ignore", divide="ignore"):
-        rates = np.where(drawn.weight > 0, drawn.hits / drawn.weight, 0.0)
-        rate = seen.hits[0] / seen.weight[0]
+        rates = np.where(draws.weight > 0, draws.hits / draws.weight, 0.0)
+        rate = observed.hits[0] / observed.weight[0]
     slope = (np.diff(rate) * bins - 1.0)[pair]
     error = np.diff(rates, axis=1)[:, pair].std(axis=0) * bins
     low = quantiles(np.maximum(np.abs(slope) - _Z * error, 0.0), (0.75,))[0]

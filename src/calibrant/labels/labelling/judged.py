@@ -52,9 +52,9 @@ def judged_pool(pool: LabelPool) -> dict[str, object]:
     return document
 
 
-def _ratio(estimate: Estimate, other: Estimate) -> float:
+def _ratio(estimate: Estimate, peer: Estimate) -> float:
     """Return the width of an interval, as a multiple of another's."""
-    width = other.high - other.low
+    width = peer.high - peer.low
     return (estimate.high - estimate.low) / width if width > 0 else 1.0
 
 

@@ -240,15 +240,15 @@ def labels_for_claim(
 
 
 def _budget(
-    pool: _Pool, one: int, most: int, threshold: float, power: float, error: float, seed: int
+    pool: _Pool, item: int, most: int, threshold: float, power: float, error: float, seed: int
 ) -> tuple[int | None, int | None]:
     """Return the smallest budget that shows the claim to whoever looks on, and its mean use."""
-    last, step = one, one / _LOOKS
+    last, step = item, item / _LOOKS
     while last < most:
         # Looking on rarely costs more than half as many labels again.
         last = min(2 * last, most)
         looks = _looks_until(pool, last, step, error, seed)
-        for budget in looks.made[looks.made >= one]:
+        for budget in looks.made[looks.made >= item]:
             first = _first_shown(pool, looks, float(budget), threshold)
             if np.isfinite(first).mean() >= power:
                 return math.ceil(budget), round(float(np.minimum(first, budget).mean()))

@@ -233,20 +233,20 @@ def add_batch(
     return {"labels": added, "changed": changed}
 
 
-def _same(given: str | None, stored: str | None) -> bool:
+def _same(values: str | None, stored: str | None) -> bool:
     """Compare texts as a person would after a spreadsheet has been at them: 3.50 and 3.5."""
-    if given is None or stored is None:
+    if values is None or stored is None:
         return True
     # An apostrophe keeps a spreadsheet from running a text, see `neutral_cells`.
-    given, stored = given.strip().removeprefix("'"), stored.strip().removeprefix("'")
-    if given == stored:
+    values, stored = values.strip().removeprefix("'"), stored.strip().removeprefix("'")
+    if values == stored:
         return True
     try:
-        return float(given) == float(stored)
+        return float(values) == float(stored)
     except ValueError:
         # As a table or workbook holds them, without blanks.
-        whole, cut = ("".join(_cell_text(text).split()) for text in (stored, given))
-        return whole == cut or (len(given) >= _LONGEST_CELL and whole.startswith(cut))
+        whole, cut = ("".join(_cell_text(text).split()) for text in (stored, values))
+        return whole == cut or (len(values) >= _LONGEST_CELL and whole.startswith(cut))
 
 
 def labelled_frame(session: LabelSession) -> pl.DataFrame:

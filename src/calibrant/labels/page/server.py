@@ -213,8 +213,8 @@ class LabelServer:
             raise InputError("There is no such item.")
         return act
 
-    async def _give(self, who: str) -> web.Response:
-        items = self.session.take(who)
+    async def _give(self, person: str) -> web.Response:
+        items = self.session.take(person)
         state = await self._progress()
         visible = shown_item(self.session.row(items[0]), items[0]) if items else None
         reason = "Every item that you can label has a label. Thank you."
@@ -316,8 +316,8 @@ def _told(status: int, text: str) -> web.Response:
     return web.json_response({"error": text or "The request was refused."}, status=status)
 
 
-def _name(who: str) -> str:
-    name = who.strip()
+def _name(person: str) -> str:
+    name = person.strip()
     if not name or len(name) > 80:
         raise InputError("Give a name of up to 80 characters.")
     return name

@@ -156,15 +156,15 @@ def _spread_of(scores: list[Floats]) -> tuple[int, float, float]:
     return count, variance, companion
 
 
-def _rhythm(days: Floats, rows: Floats, rest: Array) -> Floats:
+def _rhythm(days: Floats, rows: Floats, remainder: Array) -> Floats:
     """Return what each weekday's mean residual is beyond all days', drawn to 0 by its F test."""
     weekday = days.astype(np.intp) % _WEEK
     total, degrees = np.bincount(weekday, rows, _WEEK), len(days) - _WEEK
     if len(days) < _LEAST_WEEKS or not total.all():
         return np.zeros(_WEEK)
-    mean = np.bincount(weekday, rest, _WEEK) / total
-    centre = float(rest.sum() / rows.sum())
-    within = float((rows * (rest / rows - mean[weekday]) ** 2).sum()) / degrees
+    mean = np.bincount(weekday, remainder, _WEEK) / total
+    centre = float(remainder.sum() / rows.sum())
+    within = float((rows * (remainder / rows - mean[weekday]) ** 2).sum()) / degrees
     ratio = float((total * (mean - centre) ** 2).sum()) / (_WEEK - 1) / max(within, 1e-12)
     if special.fdtrc(_WEEK - 1, degrees, ratio) >= _RHYTHM:
         return np.zeros(_WEEK)

@@ -107,14 +107,16 @@ def half_highs(
     return over, under
 
 
-def _half_upper(values: Floats, shown: Callable[[int], Floats], size: float, level: float) -> float:
+def _half_upper(
+    values: Floats, display: Callable[[int], Floats], size: float, level: float
+) -> float:
     if size == 0:
         # No bin leans this way: what the noise alone could hide is the upper end.
-        return float(np.quantile(shown(0), (1 + level) / 2))
-    return _upper(values, shown, size, level)
+        return float(np.quantile(display(0), (1 + level) / 2))
+    return _upper(values, display, size, level)
 
 
-def _upper(values: Floats, shown: Callable[[int], Floats], size: float, level: float) -> float:
+def _upper(values: Floats, display: Callable[[int], Floats], size: float, level: float) -> float:
     """Return the largest candidate that the observed sum does not contradict.
 
     Parameters
@@ -128,8 +130,8 @@ def _upper(values: Floats, shown: Callable[[int], Floats], size: float, level: f
     level
         Coverage of the interval.
     """
-    high = searched(refusal(values, level), lambda place: share_of(shown(place) <= size))
-    nearest = shown(0)
+    high = searched(refusal(values, level), lambda place: share_of(display(place) <= size))
+    nearest = display(0)
     if np.count_nonzero(nearest <= size) < LUCK * nearest.size:
         # Less error than even the observed amount would mostly show, by luck: what it would show
         # in the middle bounds the truth.

@@ -119,13 +119,13 @@ def _share(held: Mask) -> float:
     return float(np.count_nonzero(held) / held.size)
 
 
-def _largest_spread(at: Floats, gap: Floats) -> Floats:
+def _largest_spread(place: Floats, gap: Floats) -> Floats:
     """Return the largest variance of a residual on the way from the gap to half as much again.
 
     Outcomes vary by rate * (1 - rate), and rows with a gap vary in number. Candidates at the
     high end have larger gaps than the observed one, and with them mostly larger variances.
     """
-    rates = [np.clip(at - part * gap, 0.0, 1.0) for part in (0.5, 1.0, 1.5)]
+    rates = [np.clip(place - part * gap, 0.0, 1.0) for part in (0.5, 1.0, 1.5)]
     first, second, third = (rate * (1 - rate) for rate in rates)
     return np.asarray(np.maximum(np.maximum(first, second), third) + gap**2)
 

@@ -159,7 +159,7 @@ def fit_value(labels: Labels) -> Value:
 
 
 def _beside_stated(
-    grid: Grid, rates: Floats, curve: Posterior, labels: Labels, counted: Floats
+    grid: Grid, rates: Floats, curve: Posterior, labels: Labels, counts: Floats
 ) -> Floats:
     """Return the curve's rates and the confidence as stated, joined by how likely each is."""
     if not labels.as_stated:
@@ -167,7 +167,7 @@ def _beside_stated(
     confidence = np.clip(labels.confidence, _STATED_EDGE, 1 - _STATED_EDGE)
     y = labels.correct
     likelihood = float(
-        counted @ (special.xlogy(y, confidence) + special.xlog1py(1 - y, -confidence))
+        counts @ (special.xlogy(y, confidence) + special.xlog1py(1 - y, -confidence))
     )
     share = special.expit(special.logit(labels.as_stated) + likelihood - curve.evidence)
     knots = np.clip(grid.knots, _STATED_EDGE, 1 - _STATED_EDGE)

@@ -171,16 +171,16 @@ def _sizes(items: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _scored(
-    left: Ints, place: Ints, refusals: Ints, share: float, rng: np.random.Generator
+    remaining: Ints, place: Ints, refusals: Ints, share: float, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return both confidences of each pool, and the grade if the item taken out is right."""
-    rows = np.arange(len(left))
-    n = left.sum(axis=1) + refusals
+    rows = np.arange(len(remaining))
+    n = remaining.sum(axis=1) + refusals
     block = np.clip(np.floor(n * share).astype(np.int64), 1, n - 1)
-    lead = left.max(axis=1)
-    modes = (left == lead[:, None]).sum(axis=1)
-    first_grade = np.where(left[rows, place] == lead, 1 / modes, 0.0)
-    counts = np.column_stack([left, refusals])
+    lead = remaining.max(axis=1)
+    modes = (remaining == lead[:, None]).sum(axis=1)
+    first_grade = np.where(remaining[rows, place] == lead, 1 / modes, 0.0)
+    counts = np.column_stack([remaining, refusals])
     free = np.ones(counts.shape, dtype=bool)
     free[:, -1] = False
     if exact_cost(counts, block) <= _AFFORDABLE:
@@ -204,13 +204,13 @@ def _choices(weight: Floats, simulations: int, rng: np.random.Generator) -> Ints
 
 
 def _test(
-    scored: tuple[Floats, Floats], observed: Ints, chosen: list[Ints], bins: int
+    scored: tuple[Floats, Floats], observed: Ints, choice: list[Ints], bins: int
 ) -> FloorTest:
     confidence, grade = scored
     place = np.searchsorted(width_edges(bins)[1:-1], confidence, side="right")
     residual = grade - confidence
     observed_value = float(_errors(place, residual, observed[None, :], bins)[0])
-    errors = np.concatenate([_errors(place, residual, part, bins) for part in chosen])
+    errors = np.concatenate([_errors(place, residual, part, bins) for part in choice])
     above = int((errors >= observed_value - 1e-12).sum())
     threshold = float(np.quantile(errors, 0.95))
     return FloorTest(
@@ -218,10 +218,10 @@ def _test(
     )
 
 
-def _errors(place: Ints, residual: Floats, chosen: Ints, bins: int) -> Floats:
+def _errors(place: Ints, residual: Floats, choice: Ints, bins: int) -> Floats:
     """Return the calibration error of each row of chosen swaps."""
-    tables, questions = chosen.shape
-    flat = chosen + residual.shape[1] * np.arange(questions)
+    tables, questions = choice.shape
+    flat = choice + residual.shape[1] * np.arange(questions)
     cell = place.ravel()[flat] + bins * np.arange(tables)[:, None]
     sums = np.bincount(
         cell.ravel(), weights=residual.ravel()[flat].ravel(), minlength=tables * bins

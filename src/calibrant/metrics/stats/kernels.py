@@ -176,10 +176,12 @@ def plan_on(bandwidth: float, points: int) -> SmoothingPlan:
     )
 
 
-def _adjoint(spectrum: NDArray[np.complex128], left: Indices, share: Floats, points: int) -> Floats:
+def _adjoint(
+    spectrum: NDArray[np.complex128], remaining: Indices, share: Floats, points: int
+) -> Floats:
     """Return the grid weights whose product with a grid is the sum of its smoothed values."""
     period = 2 * (points - 1)
-    read = np.bincount(left, 1 - share, period) + np.bincount(left + 1, share, period)
+    read = np.bincount(remaining, 1 - share, period) + np.bincount(remaining + 1, share, period)
     back = np.fft.irfft(np.fft.rfft(read) * spectrum.conj(), n=period)
     out = back[:points].copy()
     out[1:-1] += back[: points - 1 : -1]

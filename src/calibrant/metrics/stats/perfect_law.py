@@ -81,16 +81,16 @@ def joined_neighbours(chance: Floats, seen: Floats, times: Floats) -> tuple[Floa
     return confidence[subset] / rows[subset], deviation[subset], rows[subset]
 
 
-def _tail(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float) -> float:
+def _tail(factor: Floats, chance: Floats, observed: float, times: Floats, sd: float) -> float:
     most = float((times * np.where(factor > 0, factor * (1 - chance), -factor * chance)).sum())
-    if seen >= most * (1 - 1e-9):
+    if observed >= most * (1 - 1e-9):
         single = np.where(factor > 0, np.log(chance), np.where(factor < 0, np.log1p(-chance), 0.0))
         return float(np.exp((times * single).sum()))
-    tilt = _saddlepoint(factor, chance, seen, times, sd)
+    tilt = _saddlepoint(factor, chance, observed, times, sd)
     growth, q = _tilted(factor, chance, tilt)
     level = float((times * (np.log1p(chance * (growth - 1)) - tilt * factor * chance)).sum())
     second = float((times * factor * factor * q * (1 - q)).sum())
-    w = math.sqrt(max(2 * (tilt * seen - level), 1e-300))
+    w = math.sqrt(max(2 * (tilt * observed - level), 1e-300))
     u = tilt * math.sqrt(max(second, 1e-300))
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
     return min(max(float(ndtr(-w)) + density * (1 / u - 1 / w), 1e-300), 1.0)
@@ -103,14 +103,16 @@ def _tilted(factor: Floats, chance: Floats, tilt: float) -> tuple[Floats, Floats
     return growth, right / (1 - chance + right)
 
 
-def _saddlepoint(factor: Floats, chance: Floats, seen: float, times: Floats, sd: float) -> float:
+def _saddlepoint(
+    factor: Floats, chance: Floats, observed: float, times: Floats, sd: float
+) -> float:
     """Return the tilt under which the sum is `seen` on average, by Newton inside a bracket."""
-    tilt, low, high = seen / sd**2, 0.0, math.inf
+    tilt, low, high = observed / sd**2, 0.0, math.inf
     once = times * factor
     squared = once * factor
     for _ in range(_STEPS):
         _, q = _tilted(factor, chance, tilt)
-        deviation = float((once * (q - chance)).sum()) - seen
+        deviation = float((once * (q - chance)).sum()) - observed
         slope = float((squared * q * (1 - q)).sum())
         low, high = (low, tilt) if deviation > 0 else (tilt, high)
         new = tilt - deviation / max(slope, 1e-300)
@@ -145,7 +147,7 @@ def cells_p_value(sums: ValueSums, table: CellTable) -> float:
     return min((1 + beyond) / (draws + 1), bound)
 
 
-def _largest_tail(seen: float, spread: Floats) -> float:
+def _largest_tail(observed: float, spread: Floats) -> float:
     """Return a bound of the chance that sizes of normal gaps add up to so much (Chernoff).
 
     Draws alone cannot show how rare something is among very many models.
@@ -157,7 +159,7 @@ def _largest_tail(seen: float, spread: Floats) -> float:
     def logs(tilts: Floats) -> Floats:
         tilt = tilts[:, None] * (spread / scale)
         log = (tilt**2 / 2 + np.log(2 * ndtr(tilt))).sum(axis=1)
-        return np.asarray(log - tilts * seen / scale)
+        return np.asarray(log - tilts * observed / scale)
 
     # Cumulants are convex: the least lies beside the least of every few.
     near = _EVERY * int(logs(_TILTS[::_EVERY]).argmin())

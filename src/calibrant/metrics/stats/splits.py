@@ -158,7 +158,7 @@ def _distinct(keys: Ints) -> tuple[Ints, Ints]:
     return keys[first], inverse.reshape(-1)
 
 
-def _law_of_one_size(counts: Ints, others: Ints, pool: int, block: int) -> _Law:
+def _law_of_one_size(counts: Ints, peers: Ints, pool: int, block: int) -> _Law:
     """Law for questions that share pool size, block size and number of classes."""
     weight = _binomial_table(pool, block)
     total = weight[pool, block]
@@ -168,8 +168,8 @@ def _law_of_one_size(counts: Ints, others: Ints, pool: int, block: int) -> _Law:
         if 2 * top > block:
             chance = weight[counts, top] * weight[pool - counts, block - top] / total
             strict += chance.sum(axis=1)
-        elif top * counts.shape[1] + int(others.max()) >= block:
-            chance, alone = _contested_law(counts, others, weight, block, top)
+        elif top * counts.shape[1] + int(peers.max()) >= block:
+            chance, alone = _contested_law(counts, peers, weight, block, top)
             chance, alone = chance / total, alone / total
             strict += alone.sum(axis=1)
         else:
@@ -195,7 +195,7 @@ def _binomial_table(pool: int, block: int) -> Floats:
 
 
 def _contested_law(
-    counts: Ints, others: Ints, weight: Floats, block: int, top: int
+    counts: Ints, peers: Ints, weight: Floats, block: int, top: int
 ) -> tuple[Floats, Floats]:
     """Weight of each class leading with `top` draws: with its share of ties, and alone."""
     rivals = min(counts.shape[1], block // top) - 1
@@ -205,7 +205,7 @@ def _contested_law(
     length = block - top + 1
     able = int((counts >= top).sum(axis=1).max())
     remainder = np.zeros((len(counts), u.size, length))
-    remainder[:] = weight[others, :length][:, None, :]
+    remainder[:] = weight[peers, :length][:, None, :]
     for k in range(counts.shape[1] - 1, able - 1, -1):
         remainder = _times(remainder, weight, counts[:, k], top, u)
     before = [remainder]
@@ -302,7 +302,7 @@ def _drawn_law(counts: Ints, pool: int, block: int, splits: int, rng: np.random.
     return _tallied(selection, counts, pool - block)
 
 
-def _tallied(taken: NDArray[np.float32], counts: Ints, left: int) -> _Law:
+def _tallied(taken: NDArray[np.float32], counts: Ints, remaining: int) -> _Law:
     """Mean shares, held-out sums and ties; `taken` is (splits, classes, questions)."""
     lead = taken.max(axis=1)
     leaders = taken == lead[:, None, :]
@@ -315,7 +315,7 @@ def _tallied(taken: NDArray[np.float32], counts: Ints, left: int) -> _Law:
         selection[:, k] = mine.sum(axis=0) / splits
         draws[:, k] = np.einsum("sq,sq->q", mine, lead) / splits
     tied = ((number > 1) & (lead > 0)).mean(axis=0)
-    return selection, np.maximum(counts * selection - draws, 0.0) / left, tied
+    return selection, np.maximum(counts * selection - draws, 0.0) / remaining, tied
 
 
 def _ranked(table: Ints, size: Ints, allowed: Mask) -> _Ranked:

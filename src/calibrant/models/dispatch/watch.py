@@ -155,16 +155,16 @@ class EndpointWatch:
 MESSAGES: dict[str, str] = data_beside(__file__, "findings.toml")
 
 
-def _most_often(seen: Counter[str]) -> str:
-    return seen.most_common(1)[0][0] if seen else ""
+def _most_often(observed: Counter[str]) -> str:
+    return observed.most_common(1)[0][0] if observed else ""
 
 
-def _changed(name: str, answered: Counter[str]) -> EndpointNote:
-    shares = ", ".join(f"{model}: {count}" for model, count in answered.most_common())
+def _changed(name: str, answers: Counter[str]) -> EndpointNote:
+    shares = ", ".join(f"{model}: {count}" for model, count in answers.most_common())
     return EndpointNote(
         "model-changed",
         f"draws of {name!r} were answered by different models ({shares})",
-        answered.total() - max(answered.values()),
+        answers.total() - max(answers.values()),
     )
 
 

@@ -124,39 +124,39 @@ class Refusals(Struct):
                 return self._learn(setting, field, said, fields)
         return False
 
-    def _learn(self, setting: str, field: str, said: str, fields: Mapping[str, Json]) -> bool:
-        limit = _AT_MOST.search(said)
+    def _learn(self, setting: str, field: str, confidence: str, fields: Mapping[str, Json]) -> bool:
+        limit = _AT_MOST.search(confidence)
         if limit and isinstance(value := fields.get(field), int) and value > int(limit[1]) > 0:
             self.at_most[field] = int(limit[1])
             return True
-        if setting in self.left_out or not _REFUSED.search(said):
+        if setting in self.left_out or not _REFUSED.search(confidence):
             return False
-        self.left_out[setting] = said
-        if setting == "temperature" and "with this model" in said:
-            self._learn_that_it_thinks(said)
+        self.left_out[setting] = confidence
+        if setting == "temperature" and "with this model" in confidence:
+            self._learn_that_it_thinks(confidence)
         return True
 
-    def _learn_length(self, said: str, fields: Mapping[str, Json]) -> bool:
+    def _learn_length(self, confidence: str, fields: Mapping[str, Json]) -> bool:
         for old, new in (
             ("max_tokens", "max_completion_tokens"),
             ("max_completion_tokens", "max_tokens"),
         ):
             if old not in fields or old in self.renamed:
                 continue
-            limit = _AT_MOST.search(said)
+            limit = _AT_MOST.search(confidence)
             if limit and isinstance(targets := fields[old], int) and targets > int(limit[1]) > 0:
                 return False  # a longer answer was wanted than there can be: the user decides
-            if not _REFUSED.search(said) or new in self.renamed:
+            if not _REFUSED.search(confidence) or new in self.renamed:
                 return False
             self.renamed[old] = new
             if new == "max_completion_tokens":
-                self._learn_that_it_thinks(said)
+                self._learn_that_it_thinks(confidence)
             return True
         return False
 
-    def _learn_that_it_thinks(self, said: str) -> None:
+    def _learn_that_it_thinks(self, confidence: str) -> None:
         for name in THINKING:
-            self.left_out.setdefault(name, said)
+            self.left_out.setdefault(name, confidence)
 
 
 def fields_of(body: Mapping[str, Json]) -> Mapping[str, Json]:

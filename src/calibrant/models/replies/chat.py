@@ -256,23 +256,23 @@ def _completion(
 
 
 def _refuse_gaps(
-    completion: Completion, shown: TokenLogprobs | None, request: Request, counted: int
+    completion: Completion, display: TokenLogprobs | None, request: Request, counts: int
 ) -> Completion:
     """Refuse log-probs that leave out tokens inside a character."""
-    if completion.logprobs is None or shown is None or completion.text.isascii():
+    if completion.logprobs is None or display is None or completion.text.isascii():
         return completion
     if completion.finish_reason == "length":
         expected = request.most_tokens
     elif request.n == 1:
-        expected = counted
+        expected = counts
     else:
         # Of several choices only one is counted; a character of three bytes or more is
         # seldom one token.
-        wide = any(len(token.strip().encode()) > 2 * len(token) for token in shown.tokens)
-        expected = len(shown) + wide
-    if len(shown) >= expected:
+        wide = any(len(token.strip().encode()) > 2 * len(token) for token in display.tokens)
+        expected = len(display) + wide
+    if len(display) >= expected:
         return completion
-    reason = f"{len(shown)} entries for more tokens: those inside a character are left out"
+    reason = f"{len(display)} entries for more tokens: those inside a character are left out"
     return replace(completion, logprobs=None, logprobs_refused=reason)
 
 

@@ -93,7 +93,7 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
     }
 
 
-def _taken(request: Request, done: Completion) -> list[str]:
+def _taken(request: Request, finished: Completion) -> list[str]:
     query = {
         "temperature": True,
         "stop": True,
@@ -102,5 +102,7 @@ def _taken(request: Request, done: Completion) -> list[str]:
         "n": request.n > 1,
     }
     return [
-        name for name, target_names in query.items() if target_names and name not in done.not_sent
+        name
+        for name, target_names in query.items()
+        if target_names and name not in finished.not_sent
     ]

@@ -42,10 +42,10 @@ def _words(name: str) -> str:
     return method_words(name) or str(name)
 
 
-def _group(group: GroupEntry, entry: GroupsEntry, whose: str) -> Item:
+def _group(group: GroupEntry, entry: GroupsEntry, owner: str) -> Item:
     beyond = group.beyond
     tone = group.direction.replace("-", "_") if group.flagged else "undecided"
-    name = f"{whose}: {group.rule}" if whose else group.rule
+    name = f"{owner}: {group.rule}" if owner else group.rule
     confidence, right = percent(group.mean_confidence), percent(group.rate)
     value = group.gap_recalibrated
     return Item(

@@ -40,7 +40,7 @@ def _tick(entry: JudgeEntry, value: float) -> str:
     return in_units(entry, value) if entry.scale.kind != "ratings" else f"{value:g}"
 
 
-def _models(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
+def _models(entry: JudgeEntry, name: str, owner: str) -> Chart | None:
     """Return people's means of models beside the judge's, on one scale."""
     known_names = [model for model in entry.models if model.combined.value is not None]
     if not known_names:
@@ -56,7 +56,7 @@ def _models(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
         )
     return Chart(
         name,
-        f"Models by people's standard{whose}",
+        f"Models by people's standard{owner}",
         "Dot: the mean that people would give all rows, with its 95 % interval. "
         + ("Diamond: what the judge says." if equal else ""),
         Axis("people's mean" if entry.scale.kind != "pairs" else "share of pairs won",
@@ -82,7 +82,7 @@ def _model_item(entry: JudgeEntry, model: JudgedModel, *, same: bool) -> Item:
     )
 
 
-def _map(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
+def _map(entry: JudgeEntry, name: str, owner: str) -> Chart | None:
     """Return people's mean at each score, with the means of the ratings there."""
     if len(entry.map) < 2 or entry.scale.kind == "pairs":
         return None
@@ -97,7 +97,7 @@ def _map(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
     line = Line([(row.score, row.value) for row in rows], tips=[_means(entry, row) for row in rows])
     return Chart(
         name,
-        f"What a score means{whose}",
+        f"What a score means{owner}",
         "Line: people's mean behind a score, with its 95 % interval. Dots: the ratings nearest to "
         "that score, larger where there are more. Dashed: the judge rates as people do.",
         Axis("the judge says", lambda value: f"{value:.3g}", low=start, high=end),
@@ -116,7 +116,7 @@ def _means(entry: JudgeEntry, row: ScoreMeaning) -> str:
     return f"{row.score:.3g} means {in_units(entry, row.value)} ({words}), {row.labels:,} rated"
 
 
-def _flips(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
+def _flips(entry: JudgeEntry, name: str, owner: str) -> Chart | None:
     """Return to which place the verdicts go that flip with the order."""
     lean = next((lean for lean in entry.bias if lean.flips), None)
     if lean is None or lean.flips is None or lean.judge_share is None:
@@ -126,7 +126,7 @@ def _flips(entry: JudgeEntry, name: str, whose: str) -> Chart | None:
             ("the same in both orders", lean.labels - lean.flips))  # fmt: skip
     return Chart(
         name,
-        f"Verdicts on the same pair in both orders{whose}",
+        f"Verdicts on the same pair in both orders{owner}",
         "Pairs by what the verdict follows: a place, or the answer.",
         Axis("pairs", lambda value: f"{value:,.0f}", low=0),
         Names([words for words, _ in rows]),

@@ -92,7 +92,7 @@ def _ordinary_band(entry: MonitorEntry) -> list[Mark]:
     return [Band([(i, middle - half, middle + half) for i, half in enumerate(reach)], "first")]
 
 
-def _stretch(row: WatchedBatch, place: int, share: float, whose: str) -> Dot:
+def _stretch(row: WatchedBatch, place: int, share: float, owner: str) -> Dot:
     value, low, high = row.gap.ends
     tip = (
         f"{row.when}: {points(value)}{between(row.gap, points)} points, right "
@@ -102,7 +102,7 @@ def _stretch(row: WatchedBatch, place: int, share: float, whose: str) -> Dot:
     look: tuple[str, Shape, float] = ("first", "dot", 0.5 * share)
     if row.alarm:
         look = ("second", "diamond", 0.6)
-    return Dot(place, value, low, high, *look, tip, f"{whose}␟watched = {row.when}")
+    return Dot(place, value, low, high, *look, tip, f"{owner}␟watched = {row.when}")
 
 
 def _alarm(entry: MonitorEntry) -> list[ReferenceLine]:

@@ -146,12 +146,14 @@ def leaderboard_charts(document: LeaderboardFields, name: str = "answer") -> Ite
     )
 
 
-def _rank(entry: RankedModel, measured: EstimateEntry, words: Callable[[float], str]) -> chart.Item:
+def _rank(
+    entry: RankedModel, measurements: EstimateEntry, words: Callable[[float], str]
+) -> chart.Item:
     low, high, name = entry.rank_low, entry.rank_high, entry.model
     tone = "first" if low == high else "undecided"
     rank = str(low) if low == high else f"{low} to {high}"
-    value, least, most = measured.ends
+    value, least, most = measurements.ends
     sentences = words(round(value, 3))
-    tip = f"{name}: {sentences}{chart.between(measured, words)}, rank {rank}"
+    tip = f"{name}: {sentences}{chart.between(measurements, words)}, rank {rank}"
     dots = [chart.Dot(value, 0, least, most, tone)]
     return chart.Item(name, tone, dots=dots, words=sentences, tip=tip, key=name)

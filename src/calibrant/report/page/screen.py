@@ -66,9 +66,9 @@ def findings(documents: Sequence[Mapping[str, Any]]) -> list[Headline]:
     return answers
 
 
-def _largest(claims: Sequence[Claim], wanted: Sequence[str]) -> Claim | None:
+def _largest(claims: Sequence[Claim], target: Sequence[str]) -> Claim | None:
     visible = [claim for claim in claims if claim.outcome == "shown"]
-    kinds = ([claim for claim in visible if claim.id.startswith(name)] for name in wanted)
+    kinds = ([claim for claim in visible if claim.id.startswith(name)] for name in target)
     of_kind = next(filter(None, kinds), [])
     first = headline(of_kind, 1)
     return next((claim for claim in of_kind if [claim.text] == first), None)

@@ -132,9 +132,9 @@ def _trend(trend: Trend) -> Table:
     )
 
 
-def _exact(found: EstimateEntry) -> str:
-    reach = ((found.high or 0.0) - (found.low or 0.0)) / 2
-    return f"{found.value or 0.0:+.4f} ± {reach:.4f}"
+def _exact(result: EstimateEntry) -> str:
+    reach = ((result.high or 0.0) - (result.low or 0.0)) / 2
+    return f"{result.value or 0.0:+.4f} ± {reach:.4f}"
 
 
 def _losses(entry: GroupsEntry) -> Table:

@@ -223,8 +223,8 @@ def _verdict(entry: JudgeEntry, value: float) -> Cell:
     return words.get(entry.scale.kind, {}).get(value) or rating(entry, value)
 
 
-def _text(one: Disagreement) -> Text:
+def _text(item: Disagreement) -> Text:
     """Return the answer, cut; the question and the whole of it where one looks closer."""
-    words = one.text or one.question or ""
-    whole = "\n\n".join(filter(None, (one.question, one.text)))
+    words = item.text or item.question or ""
+    whole = "\n\n".join(filter(None, (item.question, item.text)))
     return Text(cut_text(words, _LETTERS), whole)

@@ -189,9 +189,9 @@ def _range(estimate: EstimateEntry) -> cells.Number:
     return cells.said_cell(high, f"{100 * low:.1f} to {100 * high:.1f}")
 
 
-def _judge(name: str, judged: labels.Judged) -> Table:
-    rows = [("accuracy", judged.accuracy), ("Brier", judged.brier), ("gap", judged.gap)]
-    rows += [(f"gap at {part.low:.2f} to {part.high:.2f}", part.gap) for part in judged.bins]
+def _judge(name: str, verdicts: labels.Judged) -> Table:
+    rows = [("accuracy", verdicts.accuracy), ("Brier", verdicts.brier), ("gap", verdicts.gap)]
+    rows += [(f"gap at {part.low:.2f} to {part.high:.2f}", part.gap) for part in verdicts.bins]
     return table_of(
         rows,
         {
@@ -201,7 +201,7 @@ def _judge(name: str, judged: labels.Judged) -> Table:
             "judge alone": lambda row: cells.Number(row[1].judge_only),
             "gold labels saved": lambda row: cells.number_cell(row[1].gold_saved),
         },
-        f"{name}: {judged.gold_labels:,} gold labels and {judged.judge_labels:,} of the judge",
+        f"{name}: {verdicts.gold_labels:,} gold labels and {verdicts.judge_labels:,} of the judge",
         note="The judge's own number has no valid interval; stretches of the confidence hold all "
         "at once. Gap: says minus right, above 0 is over-confident.",
     )

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from calibrant.core.hints import Hint
-from calibrant.findings.claims.words import count as counted
+from calibrant.findings.claims.words import count
 from calibrant.findings.documents.fields import RunFields, StudyFields
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, estimate_cell, money_cell, number_cell
@@ -133,10 +133,10 @@ def _got(document: RunFields) -> Iterator[Block]:
 def _remarks(document: RunFields) -> Iterator[Block]:
     for finding in document["findings"]:
         yield Paragraph(f"Note on {finding['model']}: {finding['message']}")
-    for model, count in document["skipped_second_turns"].items():
-        if count:
+    for model, skipped in document["skipped_second_turns"].items():
+        if skipped:
             yield Paragraph(
-                f"{model}: {count:,} of {document.questions:,} greedy replies hold no answer, so "
+                f"{model}: {skipped:,} of {document.questions:,} greedy replies hold no answer, so "
                 "nothing was asked about them."
             )
     if unread := document["unread"]:
@@ -164,7 +164,7 @@ def _scores(document: RunFields) -> Iterator[Block]:
         return
     note = "n counts scored and graded questions. '-': the score is no probability."
     if lacking := {entry["method"] for entry in document["methods"] if not entry["available"]}:
-        without = counted(len(lacking), "method")
+        without = count(len(lacking), "method")
         note += Hint(" {0} without inputs: {full} says why.", without).shell()
 
     def number(name: str, *, always: bool = False) -> Callable[[Any], Cell]:

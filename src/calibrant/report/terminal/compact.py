@@ -12,7 +12,7 @@ from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Hint
 from calibrant.findings.claims.claim import Claim
 from calibrant.findings.claims.next_step import next_step
-from calibrant.findings.claims.words import count as counted
+from calibrant.findings.claims.words import count
 from calibrant.findings.documents.fields import AuditFields, Fields
 from calibrant.report.answers import (
     badge_of,
@@ -80,7 +80,7 @@ def compact_lines(
     hidden = len(warnings) - _WARNINGS
     for text in [
         *warnings[:_WARNINGS],
-        *([Hint("{0} ({full})", counted(hidden, "more warning")).shell()] if hidden > 0 else []),
+        *([Hint("{0} ({full})", count(hidden, "more warning")).shell()] if hidden > 0 else []),
     ]:
         hung = textwrap.wrap(text, width, initial_indent="  !  ", subsequent_indent="     ")
         lines += [Text(line, style="yellow") for line in hung]
@@ -229,7 +229,7 @@ def _drawn(
     lines = [Text(_line(columns, widths[:selection], labels), style="dim")]
     lines += [Text(_line(row, widths[:selection], labels)) for row in rows]
     if selection < len(columns):
-        more = counted(len(columns) - selection, "more column")
+        more = count(len(columns) - selection, "more column")
         words = Hint(" {0} with {full}: {1}", more, ", ".join(columns[selection:])).shell()
         lines.append(Text(words[:width], style="dim"))
     return lines

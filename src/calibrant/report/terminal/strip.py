@@ -195,9 +195,9 @@ def _metric(entry: AuditBlock, metric: str) -> str:
     return f"{100 * value:.1f}" if in_points else f"{value:.2f}"
 
 
-def _strip(right: float, said: float, width: int, style: str) -> Text:
+def _strip(right: float, confidence: float, width: int, style: str) -> Text:
     """Return both shares on one line: a dot for right, a diamond for what is said."""
-    places = [min(max(round(share * (width - 1)), 0), width - 1) for share in (right, said)]
+    places = [min(max(round(share * (width - 1)), 0), width - 1) for share in (right, confidence)]
     marks = ["·"] * width
     low, high = sorted(places)
     marks[low : high + 1] = "━" * (high - low + 1)

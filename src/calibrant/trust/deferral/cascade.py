@@ -198,11 +198,14 @@ class Cascade(SavedPolicy):
             seed=self.seed,
         )
 
-    def _rivals(self, answers: Answers, position: int, stated: Ints) -> tuple[ResidualModel, ...]:
+    def _rivals(
+        self, answers: Answers, position: int, confidence: Ints
+    ) -> tuple[ResidualModel, ...]:
         """Return, per later model, what its answer is worth beyond that of this one."""
-        worth = self.aim.worth(answers.confidence, answers.correct)[stated]
+        worth = self.aim.worth(answers.confidence, answers.correct)[confidence]
         frame = Stage.described(
-            answers.known_after(self.models[position])[stated], answers.confidence[stated, position]
+            answers.known_after(self.models[position])[confidence],
+            answers.confidence[confidence, position],
         )
         gains = worth[:, position + 1 :] - worth[:, [position]]
         return tuple(self._residual_model().fit(frame, gain) for gain in gains.T)

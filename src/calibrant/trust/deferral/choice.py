@@ -163,8 +163,10 @@ def _judged(
     return {item.name: _Judged(item, right[item.name], cost[item.name]) for item in fitted}
 
 
-def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: int) -> ChosenPolicy:
-    reached, reasons = _reached(judged, answers, target)
+def _best(
+    verdicts: dict[str, _Judged], answers: Answers, target: Target, seed: int
+) -> ChosenPolicy:
+    reached, reasons = _reached(verdicts, answers, target)
     if not reached:
         raise InputError(_beyond_budget(answers, target.budget))
     winner = _winner(reached, target)
@@ -182,8 +184,8 @@ def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: in
                 hint=f"save {winner!r}, which is better on the same page",
             )
         best = reached[request]
-    measurements = _on_unseen(judged, answers, target, best, seed)
-    return _chosen(best, judged["single"], measurements, reasons)
+    measurements = _on_unseen(verdicts, answers, target, best, seed)
+    return _chosen(best, verdicts["single"], measurements, reasons)
 
 
 def _beyond_budget(answers: Answers, budget: float | None) -> str:
@@ -203,13 +205,13 @@ def _beyond_budget(answers: Answers, budget: float | None) -> str:
 
 
 def _reached(
-    judged: dict[str, _Judged], answers: Answers, target: Target, questions: int | None = None
+    verdicts: dict[str, _Judged], answers: Answers, target: Target, questions: int | None = None
 ) -> tuple[dict[str, Reached], dict[str, str]]:
     """Return the mix of each strategy that comes closest to the target, or why there is none."""
-    largest = answers.cost[:, -1], float(judged["single"].accuracy[-1])
+    largest = answers.cost[:, -1], float(verdicts["single"].accuracy[-1])
     reached: dict[str, Reached] = {}
     reasons: dict[str, str] = {}
-    for name, item in judged.items():
+    for name, item in verdicts.items():
         mix, how = item.reach(target, *largest, questions)
         if mix is None:
             reasons[name] = "every setting costs more than the budget"
@@ -219,7 +221,7 @@ def _reached(
 
 
 def _on_unseen(
-    judged: dict[str, _Judged], answers: Answers, target: Target, whole: Reached, seed: int
+    verdicts: dict[str, _Judged], answers: Answers, target: Target, whole: Reached, seed: int
 ) -> tuple[Floats, Floats]:
     """Return worth and cost of each question under a choice that the other half made.
 
@@ -233,11 +235,11 @@ def _on_unseen(
         rows, peers = np.flatnonzero(side), np.flatnonzero(~side)
         half = {
             name: _Judged(one.fitted, one.right[:, rows], one.spent[:, rows])
-            for name, one in judged.items()
+            for name, one in verdicts.items()
         }
         reached, _ = _reached(half, answers.rows(rows), target, n)
         name = target.strategy or (_winner(reached, target) if reached else "")
-        one, mix = (judged[name], reached[name][1]) if name in reached else whole[:2]
+        one, mix = (verdicts[name], reached[name][1]) if name in reached else whole[:2]
         right[peers] = per_question(mix, one.right[:, peers])
         cost[peers] = per_question(mix, one.spent[:, peers])
     return right, cost
@@ -246,13 +248,13 @@ def _on_unseen(
 def _chosen(
     reached: Reached,
     singles: _Judged,
-    measured: tuple[Floats, Floats] | None = None,
+    measurements: tuple[Floats, Floats] | None = None,
     reasons: dict[str, str] | None = None,
     certified: int | None = None,
 ) -> ChosenPolicy:
     """Describe what was chosen; unless measured elsewhere, by the questions that judged it."""
     one, mix, how = reached
-    right, cost = measured or (per_question(mix, one.right), per_question(mix, one.spent))
+    right, cost = measurements or (per_question(mix, one.right), per_question(mix, one.spent))
     return ChosenPolicy(
         one.fitted.name,
         one.fitted.policy,
@@ -288,19 +290,19 @@ def _rank(mix: mixing.Mix, target: Target, reached: bool) -> tuple[float, float]
     return (mix.accuracy, -mix.cost)
 
 
-def _lead(one: Reached, other: Reached, target: Target) -> float:
+def _lead(item: Reached, peer: Reached, target: Target) -> float:
     """Return by how many standard errors one strategy is better, question by question."""
-    costs = target.budget is None and "not reached" not in one[2]
+    costs = target.budget is None and "not reached" not in item[2]
     first, second = (
-        per_question(mix, -part.spent if costs else part.right) for part, mix, _ in (one, other)
+        per_question(mix, -part.spent if costs else part.right) for part, mix, _ in (item, peer)
     )
     gap = first - second
     error = float(gap.std(ddof=1)) / len(gap) ** 0.5
     return float(gap.mean()) / error if error > 0 else 0.0
 
 
-def _reason(other: mixing.Mix, mix: mixing.Mix, winner: str) -> str:
-    gap, extra = other.accuracy - mix.accuracy, other.cost / mix.cost - 1
+def _reason(peer: mixing.Mix, mix: mixing.Mix, winner: str) -> str:
+    gap, extra = peer.accuracy - mix.accuracy, peer.cost / mix.cost - 1
     dear, good = ("more" if size > 0 else "less" for size in (extra, gap))
     selection = STRATEGIES.get(winner, "always one model")
     return (
@@ -310,10 +312,10 @@ def _reason(other: mixing.Mix, mix: mixing.Mix, winner: str) -> str:
 
 
 def _certified(
-    judged: dict[str, _Judged], answers: Answers, target: Target, margin: float
+    verdicts: dict[str, _Judged], answers: Answers, target: Target, margin: float
 ) -> ChosenPolicy:
     """Test the settings of one strategy in the order of their accuracy on other rows."""
-    one, singles = judged[target.strategy or next(iter(judged))], judged["single"]
+    one, singles = verdicts[target.strategy or next(iter(verdicts))], verdicts["single"]
     certifying = one.fitted.curves[0]
     largest_cost = float(answers.cost[:, -1].mean())
     passing = mixing.certified_settings(

@@ -82,12 +82,12 @@ def at_accuracy(cost: Floats, accuracy: Floats, target: float) -> Mix | None:
 
 
 def _neighbours(
-    first: int, second: int, values: Floats, wanted: float, cost: Floats, accuracy: Floats
+    first: int, second: int, values: Floats, target: float, cost: Floats, accuracy: Floats
 ) -> Mix:
     """Return the mix of two corners of the hull whose mean of `values` is what is wanted."""
     if first == second:
         return Mix(first, first, 0.0, float(cost[first]), float(accuracy[first]))
-    share = (wanted - values[first]) / (values[second] - values[first])
+    share = (target - values[first]) / (values[second] - values[first])
     return mixed(first, second, float(share), cost, accuracy)
 
 

@@ -169,13 +169,13 @@ def _area(curves: list[CostCurve], low: float, high: float) -> float:
 
 
 def _points(
-    curves: list[CostCurve], wanted: float, largest: float, largest_cost: float
+    curves: list[CostCurve], target: float, largest: float, largest_cost: float
 ) -> dict[str, Measured]:
     """Return settings picked on the choice part, as measured on the test part."""
     choice, verdicts = curves
     settings: dict[str, int | None] = {}
     settings["best"] = int(np.lexsort((choice.cost, -choice.accuracy))[0])
-    enough = np.flatnonzero(choice.accuracy >= wanted)
+    enough = np.flatnonzero(choice.accuracy >= target)
     settings["match"] = int(enough[np.argmin(choice.cost[enough])]) if enough.size else None
     zero = np.flatnonzero(choice.dial == 0.0)
     if zero.size and choice.dial[0] == -1.0:

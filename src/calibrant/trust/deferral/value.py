@@ -105,8 +105,8 @@ class ValueModel(Stored):
             self.states_.append(AskedState(request, np.stack(chance), cost))
         return self
 
-    def _learn_said(self, answers: Answers, at: int) -> tuple[float, float]:
-        z = _logit(1.0 - self.aim.doubt(answers.confidence[:, at]))
+    def _learn_said(self, answers: Answers, place: int) -> tuple[float, float]:
+        z = _logit(1.0 - self.aim.doubt(answers.confidence[:, place]))
         z = z[np.isfinite(z)]
         return (float(z.mean()), float(z.std()) or 1.0) if len(z) else (0.0, 1.0)
 
@@ -128,21 +128,21 @@ class ValueModel(Stored):
             parts.append(np.column_stack(columns))
         return parts
 
-    def _design(self, parts: list[Floats], asked: Asked) -> Floats:
-        columns = [parts[0], *(parts[1 + place] for place in asked)]
-        for first, peer in combinations(asked, 2):
+    def _design(self, parts: list[Floats], request: Asked) -> Floats:
+        columns = [parts[0], *(parts[1 + place] for place in request)]
+        for first, peer in combinations(request, 2):
             # All products of a column of one with a column of the other.
             a, b = self._raw(parts, first)[:, :, None], self._raw(parts, peer)[:, None, :]
             columns.append((a * b).reshape(len(a), -1))
         return np.concatenate(columns, axis=1)
 
-    def _raw(self, parts: list[Floats], at: int) -> Floats:
+    def _raw(self, parts: list[Floats], place: int) -> Floats:
         """Return z and the numbers of one answer, without squares and products."""
-        return parts[1 + at][:, [0, *range(4, self._end(at))]]
+        return parts[1 + place][:, [0, *range(4, self._end(place))]]
 
-    def _end(self, at: int) -> int:
+    def _end(self, place: int) -> int:
         """Return where the numbers of one answer end among its columns."""
-        extra = self.answers_.get(self.models[at])
+        extra = self.answers_.get(self.models[place])
         return 4 if extra is None else 4 + len(extra.numbers_)
 
     def prepare(self, answers: Answers) -> StateTable:
@@ -191,22 +191,22 @@ class ValueModel(Stored):
                     here[state] = here[state] | going if state in here else going
         return answer, cost
 
-    def _next(self, prepared: StateTable, asked: Asked, money: Floats, *, direct: bool) -> Ints:
+    def _next(self, prepared: StateTable, request: Asked, money: Floats, *, direct: bool) -> Ints:
         """Return the model to ask next, -1 where the best answer at hand is given."""
         n = len(prepared.answers)
-        if not asked and not direct:
+        if not request and not direct:
             return np.zeros((len(money), n), dtype=np.int64)
-        first = max(asked) + 1 if asked else 0
+        first = max(request) + 1 if request else 0
         if first >= len(self.models):
             return np.full((len(money), n), -1)
-        chance, cost = prepared.chance[asked], prepared.cost[asked]
+        chance, cost = prepared.chance[request], prepared.cost[request]
         best = np.full((len(money), n), first)
         value = chance[:, first] - money[:, None] * cost[:, first]
         for j in range(first + 1, len(self.models)):
             peer = chance[:, j] - money[:, None] * cost[:, j]
             best = np.where(peer > value, j, best)
             value = np.maximum(value, peer)
-        at_hand = chance[:, list(asked)].max(axis=1) if asked else np.full(n, -np.inf)
+        at_hand = chance[:, list(request)].max(axis=1) if request else np.full(n, -np.inf)
         return np.where(value > at_hand, best, -1)
 
     @cached_property

@@ -240,12 +240,12 @@ def _stands_alone(data: str | Path, correct: str | None, store: Path) -> bool:
     return not LabelStore(store, create=False).history()
 
 
-def _is_array(given: Any) -> bool:
+def _is_array(values: Any) -> bool:
     """Return whether this holds confidences themselves, not a table or several of them."""
-    if isinstance(given, np.ndarray):
+    if isinstance(values, np.ndarray):
         return True
-    return isinstance(given, list | tuple) and not any(
-        isinstance(item, str | Path) or hasattr(item, "columns") for item in given
+    return isinstance(values, list | tuple) and not any(
+        isinstance(item, str | Path) or hasattr(item, "columns") for item in values
     )
 
 

@@ -150,9 +150,9 @@ def _sorted(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return index.with_row_index("place")[np.concatenate(order)]
 
 
-def _with_questions(frame: pl.DataFrame, opened: Input) -> pl.DataFrame:
+def _with_questions(frame: pl.DataFrame, source: Input) -> pl.DataFrame:
     """Add the texts and properties of the questions, where they lie in a table of their own."""
-    questions = opened.questions()
+    questions = source.questions()
     if questions is None or "question_id" not in questions.columns:
         return frame
     fresh = [name for name in questions.columns if name not in frame.columns]
@@ -162,7 +162,7 @@ def _with_questions(frame: pl.DataFrame, opened: Input) -> pl.DataFrame:
     return with_question_columns(frame, distinct, fresh)
 
 
-def _staged(data: Any, asked: ReadingOptions) -> Rows:
+def _staged(data: Any, request: ReadingOptions) -> Rows:
     """Return the rows of a large table: its texts go to a file of this process, part by part."""
     folder = Path(tempfile.mkdtemp(prefix="calibrant-rows-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -175,8 +175,8 @@ def _staged(data: Any, asked: ReadingOptions) -> Rows:
     facets: list[str] = []
     for start in range(0, total, _CHUNK):
         part = lazy.slice(start, _CHUNK).collect().with_row_index(ROW, offset=start + 1)
-        asked = asked if scores is None else _same_reading(asked, scores)
-        scores = load_scores(part, labels="optional", **asdict(asked))
+        request = request if scores is None else _same_reading(request, scores)
+        scores = load_scores(part, labels="optional", **asdict(request))
         frame = _every(scores)
         facets = facets or _facets(frame, scores)
         frame.write_parquet(folder / f"{start}.parquet", row_group_size=_GROUP)
@@ -189,9 +189,9 @@ def _staged(data: Any, asked: ReadingOptions) -> Rows:
     return Rows(_sorted(rows), stored, texts, facets, sentence=note)
 
 
-def _same_reading(asked: ReadingOptions, scores: Scores) -> ReadingOptions:
+def _same_reading(request: ReadingOptions, scores: Scores) -> ReadingOptions:
     """Return the options that read a later part as the first one was read."""
     roles = {"question" if n == "question_id" else n: c for n, c in scores.reading.columns.items()}
     made = scores.reading.options
     selection = {name: column for name, column in roles.items() if name not in made}
-    return replace(asked, **{**selection, "scale": scores.reading.scale, **made})
+    return replace(request, **{**selection, "scale": scores.reading.scale, **made})

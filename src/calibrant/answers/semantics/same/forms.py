@@ -169,9 +169,9 @@ class FormReader:
         """Return the form of one answer."""
         return self._known[text]
 
-    def _read(self, given: str) -> Form:
-        key = self.normaliser(given)
-        text = squeeze(given)
+    def _read(self, values: str) -> Form:
+        key = self.normaliser(values)
+        text = squeeze(values)
         words = tuple(key.split())
         content = tuple(word for word in words if word not in STOP_WORDS) or words
         bare = key
@@ -195,7 +195,7 @@ class FormReader:
             types = read_types(plain.strip().rstrip("!"))
         acronym = compact.replace(".", "").lower() if _ACRONYM.match(compact) else ""
         return Form(
-            raw=given,
+            raw=values,
             key=key,
             words=words,
             content=content,
@@ -207,7 +207,7 @@ class FormReader:
             named=_is_named(text),
             yes=_yes_or_no(text),
             variable=variable,
-            formula=looks_like_formula(given),
+            formula=looks_like_formula(values),
             listing=bool(_LIST.search(_SUFFIX_COMMA.sub("", text))),
             acronym=acronym,
         )

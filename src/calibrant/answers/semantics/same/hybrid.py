@@ -225,8 +225,8 @@ class _Joiner:
         texts = tuple(map(self._text_of, candidates))
         return self._ask(WhichQuery(self.question, self._text_of(group), texts))
 
-    def _ask_same(self, group: _Group, other: _Group) -> _Asking:
-        return self._ask(SameQuery(self.question, self._text_of(group), self._text_of(other)))
+    def _ask_same(self, group: _Group, peer: _Group) -> _Asking:
+        return self._ask(SameQuery(self.question, self._text_of(group), self._text_of(peer)))
 
     def _ask(self, query: Query) -> _Asking:
         self.calls += 1
@@ -284,8 +284,8 @@ class _Joiner:
         left, right = _trigrams(self.forms[a].key), _trigrams(self.forms[b].key)
         return len(left & right) / max(1, len(left | right))
 
-    def _keep_apart(self, group: _Group, others: Sequence[_Group]) -> None:
-        for peer in others:
+    def _keep_apart(self, group: _Group, peers: Sequence[_Group]) -> None:
+        for peer in peers:
             self.partition.forbid(group.representative, peer.representative)
 
     def _text_of(self, group: _Group) -> str:

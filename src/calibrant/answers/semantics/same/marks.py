@@ -160,13 +160,13 @@ def _unmatched(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], list[str]
     return rest_left, rest_right
 
 
-def _alike(word: str, other: str) -> bool:
-    if {word, other} & _MARKS or word[0] != other[0]:
+def _alike(word: str, peer: str) -> bool:
+    if {word, peer} & _MARKS or word[0] != peer[0]:
         return False
-    if _is_initial(word) != _is_initial(other):
+    if _is_initial(word) != _is_initial(peer):
         # An initial stands for the name that it begins.
-        return not (_NUMBERED.match(word) or _NUMBERED.match(other))
-    return same_given_name(word, other)
+        return not (_NUMBERED.match(word) or _NUMBERED.match(peer))
+    return same_given_name(word, peer)
 
 
 def _one_letter_apart(a: str, b: str, longest: int = _SHORT_NAME) -> bool:

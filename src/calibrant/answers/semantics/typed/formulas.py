@@ -90,18 +90,18 @@ def _operand(token: str) -> str:
     return repr(float(token)) if token[0].isdigit() or token[0] == "." else token
 
 
-def _value(node: ast.AST, at: Mapping[str, float]) -> float:
+def _value(node: ast.AST, place: Mapping[str, float]) -> float:
     match node:
         case ast.Constant(value=float(number)):
             return number
         case ast.Name(id=name):
-            return math.pi if name == "pi" else at[name]
+            return math.pi if name == "pi" else place[name]
         case ast.UnaryOp(op=op, operand=inner):
-            return -_value(inner, at) if isinstance(op, ast.USub) else _value(inner, at)
+            return -_value(inner, place) if isinstance(op, ast.USub) else _value(inner, place)
         case ast.Call(func=ast.Name(id=name), args=[inner]):
-            return _FUNCTIONS[name](_value(inner, at))
+            return _FUNCTIONS[name](_value(inner, place))
         case ast.BinOp(left=left, op=op, right=right):
-            return _SIGNED[type(op)](_value(left, at), _value(right, at))
+            return _SIGNED[type(op)](_value(left, place), _value(right, place))
     raise ValueError("no formula")
 
 

@@ -274,13 +274,13 @@ def compare_quantities(a: Quantity, b: Quantity, asked: str, tolerance: float) -
     return (Relation.UNSURE, "nearly equal") if near else (Relation.DIFFERENT, "unit")
 
 
-def _without_unit(a: Quantity, b: Quantity, asked: str, tolerance: float) -> Verdict:
+def _without_unit(a: Quantity, b: Quantity, request: str, tolerance: float) -> Verdict:
     bare, peer = (a, b) if not a.unit else (b, a)
     if peer.unit == "percent":
         if 0 < abs(bare.number) < 1 and _close(bare.number, peer.value, max(tolerance, 1e-9)):
             return Relation.SAME, "number"
         if _close(bare.number, peer.number, tolerance):
-            statement = re.search(r"per\s?cent|%", asked, re.IGNORECASE)
+            statement = re.search(r"per\s?cent|%", request, re.IGNORECASE)
             return (Relation.SAME, "number") if statement else (Relation.DIFFERENT, "missing unit")
         return Relation.DIFFERENT, "number"
     if not _close(bare.number, peer.number, tolerance):

@@ -54,18 +54,18 @@ def grader_report(checked: CheckedGrades, rng: np.random.Generator) -> dict[str,
     }
 
 
-def _share(part: float, rest: float) -> float | None:
-    return part / (part + rest) if part + rest else None
+def _share(part: float, remainder: float) -> float | None:
+    return part / (part + remainder) if part + remainder else None
 
 
-def _kappa(kept: list[float], lost: list[float]) -> float | None:
+def _kappa(selection: list[float], missing: list[float]) -> float | None:
     """Return Cohen's kappa of grades and people, by weighted counts."""
-    whole = sum(kept) + sum(lost)
+    whole = sum(selection) + sum(missing)
     if not whole:
         return None
-    accepted, right = (kept[0] + lost[0]) / whole, (kept[0] + lost[1]) / whole
+    accepted, right = (selection[0] + missing[0]) / whole, (selection[0] + missing[1]) / whole
     chance = accepted * right + (1 - accepted) * (1 - right)
-    return None if chance == 1.0 else (sum(kept) / whole - chance) / (1 - chance)
+    return None if chance == 1.0 else (sum(selection) / whole - chance) / (1 - chance)
 
 
 # With fewer checks there is no interval, only what follows if the grader's odds are off.
