@@ -1,11 +1,12 @@
 """Rows that hang together and nobody said so: `python -m simulations dependence`.
 
-Whole tables through audit, decide, mend, groups and compare, each three ways: every row taken as a
-draw of its own (the columns that would tell are left out and the rows shuffled), the table as it
-is, and with the cluster named. Confidences are calibrated and models alike, so that everything
-shown is false. `CALIBRANT_REPEATS` sets the runs of a world with 1,000 rows, `CALIBRANT_WORLDS` a
-part of the names of the worlds; results go to `simulations/dependence_results`, and
-`make simulate claims` puts them on docs/claims.md.
+Whole tables through audit, decide, mend, groups and compare, as they are and with the cluster
+named. Confidences are calibrated and models alike, so that everything shown is false. Only public
+verbs are called, so that an older version of the package can be asked the same: with its folder
+first in `PYTHONPATH` and `CALIBRANT_TALLIES=before`. `CALIBRANT_REPEATS` sets the runs of a world
+with 1,000 rows, `CALIBRANT_WORLDS` a part of the names of the worlds, `CALIBRANT_SECONDS` when to
+stop; results go to `simulations/dependence_results`, and `make simulate claims` puts them on
+docs/claims.md.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -23,10 +25,13 @@ from scipy.special import expit
 import calibrant as cal
 from simulations.claims.harness import rate_interval
 
-RESULTS = Path(__file__).parent / "dependence_results" / "worlds.json"
-RUNS = int(os.environ.get("CALIBRANT_REPEATS", "200"))
+FOLDER = Path(__file__).parent / "dependence_results"
+TALLIES = os.environ.get("CALIBRANT_TALLIES", "now")
+RUNS = int(os.environ.get("CALIBRANT_REPEATS", "60"))
+ENDS = time.monotonic() + float(os.environ.get("CALIBRANT_SECONDS", "inf"))
 CHOSEN = os.environ.get("CALIBRANT_WORLDS", "")
-SIZES = (200, 1_000, 5_000)
+SIZES = (1_000, 200, 5_000)
+POWER = "over by 5, no dependence"
 LIMIT, TOP, OVER = 0.22, 0.92, 0.08
 # At thresholds below this more than the limit of the answers is wrong.
 LOWEST = 2 * (1 - LIMIT) - TOP
@@ -172,17 +177,16 @@ WORLDS = {
     "4 regions, sd 8": grouped("region", 4, 0.08),
 }
 INDEPENDENT = ("no dependence", "50 idle columns")
+PROMISED = [name for name in [*WORLDS][:7] if name != "50 idle columns"]
 # Columns that are there to be named; no table would have them.
 _UNNAMED = ("source", "part")
 
 
 def ways(table, cluster):
-    """Yield how a table is looked at: rows as independent, as it is, with the cluster named."""
-    shown = table.drop([name for name in _UNNAMED if name in table.columns])
-    apart = table.select("confidence", "correct").sample(fraction=1.0, shuffle=True, seed=1)
-    yield "independent", apart, {}
-    yield "searched", shown, {}
-    yield "named", table, {"cluster": cluster}
+    """Yield how a table is looked at: as it is, and with the cluster named."""
+    yield "as it is", table.drop([name for name in _UNNAMED if name in table.columns]), {}
+    if TALLIES == "now":
+        yield "named", table, {"cluster": cluster}
 
 
 def audited(table, how):
@@ -256,65 +260,57 @@ def compared(table, how):
     return {"false": "shown" in wrong, "fires": fired}
 
 
-def compared_ways(table, cluster):
-    keys = ["question_id", "model", "confidence", "correct"]
-    order = table.select("question_id").unique().sample(fraction=1.0, shuffle=True, seed=1)
-    apart = order.join(table.select(keys), on="question_id", maintain_order="left")
-    yield "independent", apart, {}
-    yield "searched", table, {}
-    yield "named", table, {"cluster": cluster}
-
-
-def grouped_ways(table, cluster):
-    yield "independent", table.drop(cluster), {}
-    yield "searched", table, {}
-    yield "named", table, {"cluster": cluster}
-
-
-def counted(key, runs, before, world, verb, looked=ways):
-    """Return how often something was found, by way and by what is counted, with runs before."""
-    tally = {way: Counter(counts) for way, counts in before.get("counts", {}).items()}
-    for run in range(before.get("runs", 0), runs):
+def counted(key, runs, done, world, verb):
+    """Return runs, and how often something was found by way, with those that are stored."""
+    tally = {way: Counter(counts) for way, counts in done.get("counts", {}).items()}
+    run = done.get("runs", 0)
+    while run < runs and time.monotonic() < ENDS:
         rng = np.random.default_rng([59, key["n"], sum(map(ord, key["world"])), run])
         table, cluster = world(rng, key["n"])
-        for way, rows, how in looked(table, cluster):
+        for way, rows, how in ways(table, cluster):
             found = verb(rows, how)
             tally.setdefault(way, Counter()).update({name: float(x) for name, x in found.items()})
-    return {way: dict(counts) for way, counts in tally.items()}
+        run += 1
+    return {"runs": run, "counts": {way: dict(counts) for way, counts in tally.items()}}
 
 
 def parts():
-    """Yield every simulation: verb, world, rows, runs and how it is made."""
-    for name, world in WORLDS.items():
-        for n in SIZES:
-            runs = RUNS // 2 if n == SIZES[-1] else RUNS
-            runs *= 3 if name in INDEPENDENT and n != SIZES[-1] else 1
-            yield "audit", name, n, runs, (world, audited)
-    yield "audit", "over by 5, no dependence", 1_000, 3 * RUNS, (over, audited)
-    for name in [*WORLDS][:1] + [*WORLDS][2:7]:
-        yield "decide", name, 1_000, RUNS, (WORLDS[name], decided)
-        yield "mend", name, 1_000, RUNS // 2, (WORLDS[name], mended)
-    yield "groups", "plans of 40 customers, sd 10", 2_000, RUNS // 2, (plans, flagged, grouped_ways)
-    for count, sd in ((12, 0.0), (12, 0.1), (40, 0.1)):
-        kind = f"{count} topics, sd {100 * sd:g} apart" if sd else "no dependence"
-        yield "compare", kind, 1_000, RUNS // 2, (pairs(count, sd), compared, compared_ways)
+    """Yield every simulation, the most telling first: verb, world, rows, runs, how it is made."""
+    yield "audit", POWER, 1_000, 3 * RUNS, (over, audited)
+    for n in SIZES:
+        for name, world in WORLDS.items():
+            runs = RUNS if n == SIZES[0] else RUNS // 2
+            yield "audit", name, n, 3 * runs if name in INDEPENDENT else runs, (world, audited)
+        if n == SIZES[0]:
+            for name in PROMISED:
+                yield "decide", name, n, RUNS, (WORLDS[name], decided)
+                yield "mend", name, n, RUNS // 2, (WORLDS[name], mended)
+            yield "groups", "plans of 40 customers, sd 10", 2 * n, RUNS // 2, (plans, flagged)
+            for count, sd in ((12, 0.0), (12, 0.1), (40, 0.1)):
+                kind = f"{count} topics, sd {100 * sd:g} apart" if sd else "no dependence"
+                yield "compare", kind, n, RUNS // 2, (pairs(count, sd), compared)
+
+
+def stored(which):
+    path = FOLDER / f"{which}.json"
+    return json.loads(path.read_text()) if path.exists() else []
 
 
 def main() -> None:
     """Run every simulation that is not stored with as many runs, and print its rates."""
-    RESULTS.parent.mkdir(exist_ok=True)
-    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    FOLDER.mkdir(exist_ok=True)
+    rows = stored(TALLIES)
     for verb, name, n, runs, how in parts():
         key = {"verb": verb, "world": name, "n": n}
-        kept = [row for row in rows if {k: row[k] for k in key} != key]
-        done = [row for row in rows if {k: row[k] for k in key} == key]
-        if CHOSEN not in f"{verb}: {name}" or (done and done[0]["runs"] >= runs):
+        done = next((row for row in rows if key.items() <= row.items()), {})
+        if CHOSEN not in f"{verb}: {name}" or done.get("runs", 0) >= runs:
             continue
-        row = {**key, "runs": runs, "counts": counted(key, runs, done[0] if done else {}, *how)}
-        rows = [*kept, row]
-        RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
-        told = {way: {k: rate(x, runs) for k, x in c.items()} for way, c in row["counts"].items()}
-        sys.stdout.write(f"{verb} {name} {n} {told}\n")
+        row = {**key, **counted(key, runs, done, *how)}
+        rows = [other for other in rows if other is not done] + [row] * (row["runs"] > 0)
+        (FOLDER / f"{TALLIES}.json").write_text(json.dumps(rows, indent=1) + "\n")
+        told = {way: {k: rate(x, row["runs"]) for k, x in c.items()}
+                for way, c in row["counts"].items()}  # fmt: skip
+        sys.stdout.write(f"{verb} {name} {n} {row['runs']} runs: {told}\n")
         sys.stdout.flush()
 
 

@@ -7,6 +7,7 @@ import importlib
 from benchmarks.harness import ROOT
 
 from calibrant.findings.claims import ClaimRule, catalogue, declared
+from simulations import _dependence_tables
 from simulations.claims.harness import BAR, DOCUMENT, rate_interval, stored
 
 PAGE = ROOT / "docs" / "claims.md"
@@ -47,7 +48,7 @@ def every_rule() -> list[ClaimRule]:
 def written() -> str:
     results = stored()
     audits = [row for part in ("audit", "tables") for row in stored(part).get(DOCUMENT, [])]
-    parts = [HEAD, _documents(audits), _tables()]
+    parts = [HEAD, _documents(audits), _tables(), _dependence()]
     tests: dict[str, str] = {}
     for rule in every_rule():
         parts.append(_section(rule, results.get(rule.id, []), tests))
@@ -97,6 +98,11 @@ def _tables() -> str:
         "",
     ]
     return "\n".join([*lines, *_table(rows), ""])
+
+
+def _dependence() -> str:
+    """How often something false is said where rows hang together and nobody said so."""
+    return "\n".join(["## Rows that hang together", "", *_dependence_tables.lines()])
 
 
 def _section(rule, rows, tests) -> str:
