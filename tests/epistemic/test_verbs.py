@@ -284,7 +284,7 @@ def test_decide_promises_saves_and_loads(table, tmp_path):
     assert policy.n == result["claims"][0]["n"] == entry["answered"]["n"] == rows.height
     text = result["claims"][0]["text"]
     assert f"for questions like the {rows.height:,} labelled ones" in text
-    assert "Nothing is promised per group." in text
+    assert "Holds overall, not for each group." in text
     assert f"{rows.height:,} rows" in title_line(result)
     # A learned score takes a third of them.
     learned = decide(rows, max_error=0.4, features=["tokens"]).to_dict()["results"][0]

@@ -58,7 +58,7 @@ def cascade_claims(policy: CascadePolicy, models: Sequence[str], n: int) -> Iter
     about = About(subject, {"largest": models[-1], "cost": promise.relative_cost.value})
     if values := promise.guarantee:
         outcome: Outcome = "shown" if values.certified else "undecided"
-        facts, reached = {"delta": values.delta}, promise.accuracy
+        facts, reached = {"sure": 1 - values.delta}, promise.accuracy
         yield GUARANTEE.claim(outcome, about, facts, estimate=reached, margin=values.margin)
     if policy.rule != "single" or values is None:
         gain = promise.gain

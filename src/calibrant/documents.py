@@ -1,6 +1,0 @@
-"""The old name of `calibrant.findings.documents`, until the release."""
-
-import sys
-from importlib import import_module
-
-sys.modules[__name__] = import_module("calibrant.findings.documents")
