@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import altair as alt
@@ -13,7 +17,11 @@ from calibrant.comparison.odds import log_odds, shift_confidence
 from calibrant.metrics import ece
 from studies._page import DATA, StudyPage
 
-RESAMPLES = 2_000
+# A clone of Linwei94/LLM-Calibration-Study (MIT): all models of the study, not those at hand alone.
+WHOLE = os.environ.get("CALIBRATION_STUDY")
+# Thinking modes and quantised copies of models that are there too.
+COPIES = re.compile(r"-think$|^Qwen3-[\d.]+B-(?:FP8|AWQ)$")
+RESAMPLES, DOTS = 2_000, 300
 LEAST_QUESTIONS = 100
 PAPER = ("raw", "DA", "IA")
 VIEWS = (*PAPER, "DA, stronger accuracy", "odds, weaker accuracy", "odds, stronger accuracy",
@@ -113,6 +121,30 @@ def mmlu(said: str) -> dict[str, pl.DataFrame]:
     return tidy(pl.concat(names, how="vertical_relaxed"), said)
 
 
+def whole_study(said: str) -> dict[str, pl.DataFrame]:
+    """Return all models with such a confidence, from the authors' repository."""
+    return {name: rows for name, rows in _published(said) if rows["right"].sum()}
+
+
+def _published(said: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    for path in _git("ls-tree", "-r", "--name-only", "HEAD", "results").split():
+        named = re.fullmatch(r"results/mmlu_pro_(.+)_eval_all_None\.csv", path)
+        if named is None or COPIES.search(named[1]):
+            continue
+        rows = pl.read_csv(io.StringIO(_git("show", f"HEAD:{path}")), infer_schema_length=None)
+        right = (pl.col("correct_answer") == pl.col("extracted_answer")).fill_null(False)
+        rows = rows.rename({rows.columns[0]: "question_id"}).select(
+            "question_id", model=pl.lit(named[1]), correct=right,
+            **{said: pl.col(said).cast(pl.Float64, strict=False)},
+        )  # fmt: skip
+        yield from tidy(rows, said).items()
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", "-C", str(WHOLE), *words], capture_output=True, check=True)
+    return done.stdout.decode("utf-8")
+
+
 def benchmark(name: str) -> dict[str, pl.DataFrame]:
     table = pl.read_parquet(DATA / "scores" / "mcq_5_benchmarks_7_models.parquet")
     kept = (pl.col("dataset").cast(pl.String) == name) & (
@@ -128,7 +160,9 @@ def pools() -> dict[str, Callable[[], dict[str, pl.DataFrame]]]:
     )
     names = table["dataset"].cast(pl.String).unique().sort().to_list()
     methods = {"log-probs": "logit_perplexity_confidence", "stated": "verbal_numerical_confidence"}
+    whole = {"MMLU-Pro, log-probs, whole study": lambda: whole_study(methods["log-probs"])}
     return {
+        **(whole if WHOLE else {}),
         **{f"MMLU-Pro, {name}": (lambda c=column: mmlu(c)) for name, column in methods.items()},
         **{name: (lambda n=name: benchmark(n)) for name in names},
     }
@@ -144,13 +178,14 @@ def chart(gaps: list[Gaps]) -> alt.TopLevelMixin:
         "odds, stronger accuracy",
         "odds, mean of both",
     )
+    some = np.random.default_rng(0).permutation(len(gaps))[:DOTS]
     rows = [
         {
             "view": view,
             "accuracy": 100 * abs(gap["accuracy"]),
             "gap": 100 * gap[view] * np.sign(gap["accuracy"]),
         }
-        for gap in gaps
+        for gap in (gaps[place] for place in some)
         for view in shown
     ]
     base = alt.Chart(pl.DataFrame(rows)).encode(
@@ -182,10 +217,18 @@ def main() -> None:
         first = gaps if first is None else first
         cells = (f"{value:.2f} [{low:.2f}, {high:.2f}]" for value, low, high in found.values())
         table.append([name, len(models), len(gaps), *cells])
+    if WHOLE:
+        page.text(
+            "The pool called the whole study is read from a clone of "
+            "Linwei94/LLM-Calibration-Study (MIT): all models with log-probs of answers, without "
+            "thinking modes and quantised copies of the same model (`CALIBRATION_STUDY=PATH`)."
+        )
     page.text(words(told))
     page.table(["models on", "models", "pairs", *VIEWS], table)
     page.figure(
-        "views", chart(first), "Every pair of models on MMLU-Pro by log-probs; one dot per pair."
+        "views",
+        chart(first),
+        f"Pairs of models of the first pool, up to {DOTS} at random; one dot per pair.",
     )
     page.text(
         "*How to read this.* Above 0 the more accurate model comes out as the worse calibrated "
@@ -212,8 +255,8 @@ def words(told: dict[str, tuple[int, int, dict[str, tuple[float, float, float]]]
     under = {view: sum(part[view][2] < 0 for *_, part in told.values()) for view in VIEWS}
     held = "; ".join(f"{name}: {', '.join(found) or 'none'}" for name, found in free.items())
     return (
-        f"On {name} with {models} models and {pairs} pairs the correlation is {cells['raw']} raw, "
-        f"{cells['DA']} under DA and {cells['IA']} under IA. Views whose interval holds 0: {held}. "
+        f"On {name} with {models} models and {pairs:,} pairs the correlation is "
+        f"{cells['raw']} raw, {cells['DA']} under DA and {cells['IA']} under IA. Views whose interval holds 0: {held}. "
         f"Above 0 in so many of {len(told)} pools: "
         + ", ".join(f"{view} {count}" for view, count in over.items())
         + ". Below 0: "
