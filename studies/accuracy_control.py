@@ -256,7 +256,8 @@ def words(told: dict[str, tuple[int, int, dict[str, tuple[float, float, float]]]
     held = "; ".join(f"{name}: {', '.join(found) or 'none'}" for name, found in free.items())
     return (
         f"On {name} with {models} models and {pairs:,} pairs the correlation is "
-        f"{cells['raw']} raw, {cells['DA']} under DA and {cells['IA']} under IA. Views whose interval holds 0: {held}. "
+        f"{cells['raw']} raw, {cells['DA']} under DA and {cells['IA']} under IA. "
+        f"Views whose interval holds 0: {held}. "
         f"Above 0 in so many of {len(told)} pools: "
         + ", ".join(f"{view} {count}" for view, count in over.items())
         + ". Below 0: "
