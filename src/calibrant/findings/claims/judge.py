@@ -109,7 +109,7 @@ def _mean(entry: JudgeEntry, about: About, margin: float) -> Claim:
     span = scale.people[1] - scale.people[0]
     what = {
         "ratings": "people's mean",
-        "yes/no": "people's yes over all items",
+        "yes/no": "people's share of yes",
         "pairs": "the first side's share of wins, by people,",
     }[scale.kind]
     saved = mean.labels_saved
