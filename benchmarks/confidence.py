@@ -12,7 +12,7 @@ from calibrant.answers.confidence import (
     METHODS,
     DrawBlock,
     DrawTable,
-    MethodOptions,
+    Options,
     compact_table,
     score_table,
 )
@@ -91,7 +91,7 @@ def main() -> None:
     rows = []
     for name in result.scores["method"].unique(maintain_order=True):
         fresh = median_seconds(
-            lambda name=name: METHODS[name].scored(_fresh(table), MethodOptions()),
+            lambda name=name: METHODS[name].scored(_fresh(table), Options()),
             repeats=5,
             warm=False,
         )

@@ -6,7 +6,7 @@ import json
 
 from simulations import whole_tables
 from simulations._pieces import markdown_table
-from simulations.dependence import POWER, SIZES, WORLDS, rate, stored
+from simulations.dependence import POWER, REAL, SIZES, WORLDS, rate, stored
 
 # What is counted as false of a verb, and what it is.
 _FALSE = {
@@ -38,7 +38,8 @@ def lines() -> list[str]:
         "Percent of tables in which something false is said, with 95 % intervals "
         f"({counted_words}). 'Before': the version that searched nothing, of the same tables. "
         "'Found': the search warned. Confidences are calibrated for topics, customers and "
-        "questions like these.",
+        "questions like these. Of real pools (16 models, 12,032 questions of MMLU-Pro) it counts "
+        "that the interval of confidence minus share right misses that of the whole pool.",
         "",
         *markdown_table(columns, rows),
         *_power_lines(before),
@@ -53,7 +54,7 @@ def _key(row):
 
 
 def _order(row):
-    names = [*WORLDS]
+    names = [*WORLDS, *REAL]
     place = names.index(row["world"]) if row["world"] in WORLDS else len(names)
     return sorted(SIZES).index(row["n"]) if row["n"] in SIZES else 9, place
 

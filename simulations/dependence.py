@@ -16,10 +16,12 @@ import os
 import sys
 import time
 from collections import Counter
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from benchmarks.harness import DATA
 from scipy.special import expit
 
 import calibrant as cal
@@ -177,6 +179,7 @@ WORLDS = {
     "4 regions, sd 8": grouped("region", 4, 0.08),
 }
 INDEPENDENT = ("no dependence", "50 idle columns")
+REAL = {"real pools, columns of other rows": True, "real pools, 14 categories": False}
 PROMISED = [name for name in [*WORLDS][:7] if name != "50 idle columns"]
 # Columns that are there to be named; no table would have them.
 _UNNAMED = ("source", "part")
@@ -260,6 +263,44 @@ def compared(table, how):
     return {"false": "shown" in wrong, "fires": fired}
 
 
+@cache
+def pools():
+    """Return confidence, outcome, category and length of the answers of real models."""
+    frame = pl.read_parquet(DATA / "scores" / "mmlu_pro_16_models.parquet")
+    found = []
+    for stated in ("verbal_numerical_confidence", "logit_perplexity_confidence"):
+        for _, rows in frame.group_by("model", maintain_order=True):
+            columns = rows.select(
+                pl.col(stated).cast(pl.Float64).alias("confidence"), pl.col("correct").cast(int),
+                pl.col("category").cast(str), "token_length",
+            )  # fmt: skip
+            told = columns.filter(pl.col("confidence").is_between(0, 1), pl.col("correct") >= 0)
+            if told.height >= 11_500 and told["confidence"].std() > 0.005:
+                found.append(told)
+    return found
+
+
+def real(rng, n, *, shuffled):
+    """Answers drawn from a real pool; their categories and lengths, or those of other rows."""
+    pool = pools()[rng.integers(len(pools()))]
+    gap = pool["confidence"].mean() - pool["correct"].mean()
+    rows = pool[rng.choice(pool.height, n, replace=False)]
+    if shuffled:
+        order = rng.permutation(n)
+        users = names("u", rng.integers(0, n // 8, n))
+        rows = rows.with_columns(rows[name][order] for name in ("category", "token_length"))
+        rows = rows.with_columns(user=pl.Series(users))
+    return rows.with_columns(pool_gap=pl.lit(gap)), "category"
+
+
+def audited_pool(table, how):
+    """Return whether the interval of the gap misses that of the whole pool, and what fired."""
+    document = cal.audit(table.drop("pool_gap"), resamples=20, **how)
+    gap = document["results"][0]["metrics"]["confidence_gap"]
+    fired = any(one["id"] == "data.dependent" for one in document["data"]["warnings"])
+    return {"false": not gap["low"] <= table["pool_gap"][0] <= gap["high"], "fires": fired}
+
+
 def counted(key, runs, done, world, verb):
     """Return runs, and how often something was found by way, with those that are stored."""
     tally = {way: Counter(counts) for way, counts in done.get("counts", {}).items()}
@@ -281,6 +322,8 @@ def parts():
         for name, world in WORLDS.items():
             runs = RUNS if n == SIZES[0] else RUNS // 2
             yield "audit", name, n, 3 * runs if name in INDEPENDENT else runs, (world, audited)
+        for name, shuffled in REAL.items():
+            yield "audit", name, n, 2 * RUNS, (partial(real, shuffled=shuffled), audited_pool)
         if n == SIZES[0]:
             for name in PROMISED:
                 yield "decide", name, n, RUNS, (WORLDS[name], decided)

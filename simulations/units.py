@@ -217,7 +217,7 @@ def row_promises():
         for world in CLUSTERED:
             broken = {}
             for _ in range(RUNS):
-                for rule, at in thresholds(rng, *clustered(rng, world, limit), limit).items():
+                for rule, at in thresholds(rng, *clustered(rng, world, limit), limit=limit).items():
                     broken.setdefault(rule, []).append(at is not None)
             count, size, apart, shared, uneven = world
             told = f"{count} x {size}{' uneven' if uneven else ''}, {apart:g}, {shared:g}"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from calibrant.answers.semantics import Grader, Options, extract_answer
+from calibrant.answers.semantics import Grader, SemanticsOptions, extract_answer
 from calibrant.answers.semantics.same.cluster import candidate_pairs, distinct_forms
 from calibrant.answers.semantics.same.forms import Form, FormReader, read_cues
 from calibrant.answers.semantics.same.hybrid import hybrid_steps, run_steps
@@ -138,7 +138,7 @@ def several_right(folder: Path) -> tuple[int, int, int]:
         groups.append(Group(list(counts), list(counts.values()), row["question"], [row["answer"]]))
     reader = FormReader()
     apart = [0, 0]
-    for group, settled in zip(groups, Settler(Options()).settle(groups), strict=True):
+    for group, settled in zip(groups, Settler(SemanticsOptions()).settle(groups), strict=True):
         right = [bool(grade.correct) for grade in settled.grades]
         joined = with_parts(group.answers, group.question, reader)
         for place, ids in enumerate((settled.clusters.ids, joined)):

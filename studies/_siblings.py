@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrant.answers.semantics import Grader, Options
+from calibrant.answers.semantics import Grader, SemanticsOptions
 from calibrant.answers.semantics.settle import Group, Settler
 from calibrant.metrics.stats.intervals import wilson_interval
 
@@ -155,7 +155,7 @@ def alike_table(folder: Path, *, others: int = 2000) -> tuple[list[list[object]]
     most = chosen(pairs)
     left = sorted(set(range(len(pairs))) - {pairs.index(pair) for pair in most})
     rest = [pairs[k] for k in np.random.default_rng(1).choice(left, others, replace=False)]
-    grader, settler = Grader(judge=None), Settler(Options())
+    grader, settler = Grader(judge=None), Settler(SemanticsOptions())
     wrong: list[Siblings] = []
     table: list[list[object]] = []
     for name, group, told in (

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 import calibrant as cal
-from calibrant.answers.semantics import Grader, Group, Options, Settler, agreement
+from calibrant.answers.semantics import Grader, Group, SemanticsOptions, Settler, agreement
 from calibrant.answers.semantics.extract import extract_answer
 from calibrant.models.inference.judge import EmbeddedJudge, available
 from studies import judge_rows
@@ -273,7 +273,7 @@ def joins(judge: EmbeddedJudge) -> list[list[Any]]:
     same = np.array([truth for *_, truth in pairs])
     found = []
     for name, reader in (("rules", None), ("rules and judge", judge)):
-        options = Options(embedded=reader)
+        options = SemanticsOptions(embedded=reader)
         groups = [Group([a, b], [1, 1], question) for question, a, b, _ in pairs]
         settled = Settler(options).settle(groups)
         joined = np.array([len(set(each.clusters.ids)) == 1 for each in settled])

@@ -1,4 +1,4 @@
-"""The old name of `calibrant.answers.confidence`, until the release."""
+"""The public name of what `calibrant.answers.confidence` holds."""
 
 import sys
 from importlib import import_module

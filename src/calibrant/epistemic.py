@@ -1,4 +1,4 @@
-"""The old name of `calibrant.trust`, until the release."""
+"""The public name of what `calibrant.trust` holds."""
 
 import sys
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The old name of `calibrant.labels`, until the release."""
+"""The public name of what `calibrant.labels` holds."""
 
 import sys
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The old name of `calibrant.answers.semantics`, until the release."""
+"""The public name of what `calibrant.answers.semantics` holds."""
 
 import sys
 from importlib import import_module

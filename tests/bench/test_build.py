@@ -17,7 +17,7 @@ from calibrant.bench.questions.candidates import (
 from calibrant.bench.questions.check import check_questions
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.filters import fact_sets, raw_facts
-from calibrant.bench.questions.question import Question, question_rows
+from calibrant.bench.questions.question import BenchQuestion, question_rows
 from calibrant.bench.questions.triples import read_triples
 from calibrant.core.errors import InputError
 
@@ -136,7 +136,7 @@ def test_a_shortfall_is_counted_not_filled():
 @pytest.mark.parametrize("strata", ["ngrams", "random", "sentence"])
 def test_the_choice_has_the_size_asked_for_and_follows_the_seed(strata):
     candidates = [
-        Question(f"Name one thing number {i} of {i % 7}.", ((str(i),),), "award", "", "test")
+        BenchQuestion(f"Name one thing number {i} of {i % 7}.", ((str(i),),), "award", "", "test")
         for i in range(90)
     ]
 
@@ -155,7 +155,7 @@ def test_the_choice_has_the_size_asked_for_and_follows_the_seed(strata):
 def test_k_means_takes_one_candidate_from_each_far_cluster():
     centres = np.repeat(np.eye(5) * 100, 20, axis=0)
     noise = np.random.default_rng(0).normal(size=centres.shape)
-    candidates = [Question(f"q{i}", (("a",),), "award", "", "test") for i in range(100)]
+    candidates = [BenchQuestion(f"q{i}", (("a",),), "award", "", "test") for i in range(100)]
     found = choose(
         candidates, 5, strata="sentence", embed=lambda _: centres + noise,
         rng=np.random.default_rng(3),
@@ -165,7 +165,7 @@ def test_k_means_takes_one_candidate_from_each_far_cluster():
 
 def test_duplicates_are_found_word_for_word_and_nearly():
     texts = ["Name one Río.", "Name one Río.", "name one rio!", "Name one lake."]
-    questions = [Question(text, (("a",),), "river", "", "test") for text in texts]
+    questions = [BenchQuestion(text, (("a",),), "river", "", "test") for text in texts]
     kept, dropped = without_duplicates(questions)
     assert [question.text for question in kept] == ["Name one Río.", "Name one lake."]
     assert dropped == {"exact duplicate": 1, "near duplicate": 1}

@@ -8,7 +8,7 @@ from calibrant.bench.questions.check import check_questions
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.filters import raw_facts
 from calibrant.bench.questions.math_rule import math_questions
-from calibrant.bench.questions.question import Question, read_questions
+from calibrant.bench.questions.question import BenchQuestion, read_questions
 from calibrant.bench.questions.triples import read_triples
 from calibrant.core.errors import InputError
 
@@ -27,7 +27,7 @@ RIVERS = FactSet(
 
 def river(text, *names):
     references = tuple((name,) for name in names)
-    return Question(text, references, "river", "flows_through", "test")
+    return BenchQuestion(text, references, "river", "flows_through", "test")
 
 
 def problems(*questions):
@@ -71,7 +71,7 @@ def test_missing_answers_come_in_the_order_of_the_facts():
     held = tuple(Fact("Keeper", name, float(year), float(year)) for year, name in years)
     office = FactSet("office", "held_by", "test", {"Keeper": held})
     text = office.wording.window_text("Keeper", (2000.0, 2007.0))
-    question = Question(text, (("Person Z",),), "office", "held_by", "test")
+    question = BenchQuestion(text, (("Person Z",),), "office", "held_by", "test")
     found = check_questions([question], {"office": [office]})["findings"]["listed"]
     assert found[0]["detail"] == f"not an answer: person z; missing: {', '.join(names)}"
 
@@ -87,7 +87,7 @@ def test_duplicates_and_shared_entities_fail_the_check():
     one = river("Name one country that the Po flows through.", "Italy")
     document = check_questions([one, one], {"river": [RIVERS]})
     assert (document["ok"], document["duplicates"]["number"]) == (False, 1)
-    other = Question("?", (("Italy",),), "award", "awarded_to", "test")
+    other = BenchQuestion("?", (("Italy",),), "award", "awarded_to", "test")
     assert check_questions([one, other], {"river": [RIVERS]})["shared_entities"] == [
         {"domains": ["award", "river"], "number": 1, "entities": ["Italy"]}
     ]
@@ -96,7 +96,7 @@ def test_duplicates_and_shared_entities_fail_the_check():
 def test_a_changed_number_in_a_math_question_is_found():
     [question] = math_questions(2, 1, kinds=["prime"])
     wrong = ((str(int(question.references[0][0]) + 1),), question.references[1])
-    broken = Question(question.text, wrong, "math", "prime", "test")
+    broken = BenchQuestion(question.text, wrong, "math", "prime", "test")
     assert check_questions([question])["ok"]
     assert not check_questions([broken])["ok"]
 

@@ -8,7 +8,7 @@ import pytest
 from calibrant.bench.questions.build import build_benchmark
 from calibrant.bench.questions.check import check_questions
 from calibrant.bench.questions.filters import fact_sets
-from calibrant.bench.questions.question import Question
+from calibrant.bench.questions.question import BenchQuestion
 from calibrant.bench.questions.triples import read_triples
 
 
@@ -47,7 +47,7 @@ def test_questions_from_published_facts_name_no_answer(shared_data):
      ("Name one spoken language that is official nationwide in Malaysia.", "Malay")],
 )  # fmt: skip
 def test_a_question_that_names_its_answer_fails_the_check(text, answer):
-    question = Question(text, ((answer,),), "other", "", "x")
+    question = BenchQuestion(text, ((answer,),), "other", "", "x")
     found = check_questions([question])["second_look"]["findings"]
     assert f"the question names its answer: {answer}" in {item["detail"] for item in found}
 

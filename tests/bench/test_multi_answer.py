@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from calibrant.answers.confidence import DrawnQuestion, class_mass, score_table, table_of
+from calibrant.answers.confidence import Question, class_mass, score_table, table_of
 from calibrant.bench.evaluate import bench_evaluate
 from calibrant.bench.measures.evaluate import evaluate_multi_answer
 from calibrant.bench.measures.leaves import leaves, mixes_of
@@ -251,7 +251,7 @@ def simulated_model(per_k=150, seed=0):
             drawn = rng.choice(chance.size, size=20, p=chance)
             rows.append((f"{k}-{index}", k))
             questions.append(
-                DrawnQuestion(
+                Question(
                     classes=drawn.tolist(),
                     correct=(drawn < k).tolist(),
                     answers=[str(one) for one in drawn],

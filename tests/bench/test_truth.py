@@ -10,7 +10,7 @@ from calibrant.bench.questions.build import build_benchmark
 from calibrant.bench.questions.check import check_questions
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.own_domain import read_domain
-from calibrant.bench.questions.question import Question, normalised
+from calibrant.bench.questions.question import BenchQuestion, normalised
 from calibrant.bench.questions.second_look import second_look
 from calibrant.bench.questions.shipped_facts import (
     SHIPPED,
@@ -95,7 +95,7 @@ PLANTED = [
 
 def planted():
     return [
-        Question(text, tuple((name,) for name in names), domain, "", "planted")
+        BenchQuestion(text, tuple((name,) for name in names), domain, "", "planted")
         for domain, text, names in PLANTED
     ]
 
@@ -115,7 +115,7 @@ def test_errors_planted_in_the_source_itself_are_found():
         changed[subject] = (Fact(subject, "Esperanto"), *changed[subject][1:])
     bad = FactSet("language", good.relation, "poisoned", changed)
     questions = [
-        Question(
+        BenchQuestion(
             bad.wording.union_text([subject]),
             tuple(bad.answers(subject).values()), "language", good.relation, "poisoned",
         )
@@ -138,7 +138,7 @@ def test_errors_planted_in_the_source_itself_are_found():
     ],
 )
 def test_wordings_that_no_list_supports_are_refused(text):
-    document = check_questions([Question(text, (("X",),), "language", "official_of", "old")])
+    document = check_questions([BenchQuestion(text, (("X",),), "language", "official_of", "old")])
     assert document["findings"]["listed"][0]["problem"] == "subject not in the facts"
 
 
@@ -225,7 +225,7 @@ def test_a_domain_of_ones_own_in_another_language(tmp_path):
     assert two.k == 4
     assert two.siblings == ("Allopurinol",)
     assert check_questions(built.questions, {"drug": [facts]})["ok"]
-    spoilt = Question(two.text, two.references[:3], "drug", "approved_for", "x")
+    spoilt = BenchQuestion(two.text, two.references[:3], "drug", "approved_for", "x")
     assert not check_questions([spoilt], {"drug": [facts]})["ok"]
 
 

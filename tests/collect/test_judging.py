@@ -7,7 +7,7 @@ import pytest
 
 from calibrant.answers.semantics.annotate import annotate
 from calibrant.answers.semantics.judge import SimulatedJudge
-from calibrant.answers.semantics.options import Options
+from calibrant.answers.semantics.options import SemanticsOptions
 from calibrant.models.asks import Price
 from calibrant.models.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.models.study.config import parse_config
@@ -76,7 +76,7 @@ def test_no_annotation_asks_more_often(same):
          "references": [[["the river rose"]]]}
     )  # fmt: skip
     judge = SimulatedJudge({text: 0 if same else place for place, text in enumerate(texts)})
-    found = annotate(draws, table, options=Options(judge=judge))
+    found = annotate(draws, table, options=SemanticsOptions(judge=judge))
     assert 6 < found.document["judge_calls"] <= bound().calls
 
 

@@ -2,16 +2,16 @@
 
 import math
 
-from calibrant.answers.confidence import DrawnQuestion, Draws, Greedy, Probes
+from calibrant.answers.confidence import Draws, Greedy, Probes, Question
 
 
-def headache(rest: int, aspirin: int, wrong: int) -> DrawnQuestion:
+def headache(rest: int, aspirin: int, wrong: int) -> Question:
     """The headache example: two right remedies and wrong ones, all in different classes."""
     names = ["rest"] * rest + ["aspirin"] * aspirin + ["vinegar"] * wrong
-    return DrawnQuestion(classes=names, correct=[name != "vinegar" for name in names])
+    return Question(classes=names, correct=[name != "vinegar" for name in names])
 
 
-def full_question() -> DrawnQuestion:
+def full_question() -> Question:
     """A question with every input that any method needs."""
     classes = ["lima", "lima", "quito", "lima", "bogota"]
     logs = [math.log(0.5), math.log(0.5), math.log(0.2), math.log(0.3), math.log(0.1)]
@@ -24,7 +24,7 @@ def full_question() -> DrawnQuestion:
     )
     one = Draws(classes=["quito"], correct=[False], answers=["Quito"], stated=[0.7])
     same = [[float(a == b) for b in classes] for a in classes]
-    return DrawnQuestion(
+    return Question(
         classes=classes,
         correct=[name == "lima" for name in classes],
         answers=["Lima", "Lima", "Quito", "Lima, Peru", "Bogota"],

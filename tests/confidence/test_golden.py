@@ -10,11 +10,11 @@ from tests.confidence.cases import full_question, headache
 
 from calibrant.answers.confidence import (
     METHODS,
-    DrawnQuestion,
     Draws,
     Greedy,
-    MethodOptions,
+    Options,
     Probes,
+    Question,
     score,
     table_of,
 )
@@ -140,7 +140,7 @@ def test_headache_two_remedies() -> None:
 
 
 def test_two_equal_classes_have_entropy_ln_2() -> None:
-    question = DrawnQuestion(
+    question = Question(
         classes=[0, 1], correct=[True, False], token_logprobs=[[math.log(0.3)], [math.log(0.3)]]
     )
     for method in ("semantic_entropy", "discrete_semantic_entropy"):
@@ -148,7 +148,7 @@ def test_two_equal_classes_have_entropy_ln_2() -> None:
 
 
 def test_no_entropy_is_full_confidence() -> None:
-    question = DrawnQuestion(classes=[0, 0, 0], correct=[True] * 3, token_logprobs=[[0.0]] * 3)
+    question = Question(classes=[0, 0, 0], correct=[True] * 3, token_logprobs=[[0.0]] * 3)
     for method in ("prob_entropy", "norm_prob_entropy", "semantic_entropy"):
         assert score(method, question) == 1.0
 
@@ -159,7 +159,7 @@ def test_no_entropy_is_full_confidence() -> None:
 def test_snca_and_sfca_without_threshold_cannot_rank(draws: list[list[int]]) -> None:
     """A constant score has AUROC 0.5 whatever the grades."""
     table = table_of(
-        DrawnQuestion(
+        Question(
             classes=classes,
             correct=[label % 2 == 0 for label in classes],
             token_logprobs=[[-float(label + 1)] for label in classes],
@@ -167,7 +167,7 @@ def test_snca_and_sfca_without_threshold_cannot_rank(draws: list[list[int]]) -> 
         for classes in draws
     )
     for name in ("snca", "sfca"):
-        values = METHODS[name].scored(table, MethodOptions(tau=0.0)).value
+        values = METHODS[name].scored(table, Options(tau=0.0)).value
         np.testing.assert_allclose(values, 1.0, atol=1e-12)
 
 
@@ -181,7 +181,7 @@ def test_snca_and_sfca_without_threshold_have_auroc_one_half() -> None:
 
 
 def test_sca_exceeds_one_and_says_so() -> None:
-    question = DrawnQuestion(
+    question = Question(
         classes=["a"] * 3,
         correct=[True] * 3,
         answers=["x"] * 3,
@@ -216,18 +216,14 @@ def test_sem2_by_enumeration() -> None:
 
 
 def test_sem1_has_the_mean_grade_of_tied_classes() -> None:
-    tied = DrawnQuestion(
-        classes=["a", "b", "a", "b", "c"], correct=[True, False, True, False, True]
-    )
+    tied = Question(classes=["a", "b", "a", "b", "c"], correct=[True, False, True, False, True])
     assert score("sem1", tied) == pytest.approx(0.4)
     assert score("sem1", tied).correct == pytest.approx(0.5)
 
 
 def test_sem2_has_the_grade_of_the_class_that_each_split_selects() -> None:
     """Two of three draws agree: a block of one chooses the right pair in two of three splits."""
-    question = DrawnQuestion(
-        classes=["a", "b", "a"], correct=[True, False, True], answers=list("aba")
-    )
+    question = Question(classes=["a", "b", "a"], correct=[True, False, True], answers=list("aba"))
     found = score("sem2", question, block=1)
     assert found == pytest.approx((2 / 3) * 0.5)
     assert (found.answer, found.about) == ("a", "selected")
@@ -250,7 +246,7 @@ def test_sem2_pairs_as_the_sem_ece_estimator_does() -> None:
         frame["question_id"], frame["class_id"], frame["correct"], splits="exact"
     ).questions
     for row in range(30):
-        question = DrawnQuestion(
+        question = Question(
             classes=list(map(str, names[row])), correct=grades[row, names[row]].tolist()
         )
         found = score("sem2", question)
@@ -259,7 +255,7 @@ def test_sem2_pairs_as_the_sem_ece_estimator_does() -> None:
 
 
 def test_sem2_has_no_grade_where_a_class_that_may_be_selected_has_none() -> None:
-    question = DrawnQuestion(classes=["a", "b", "a"], correct=[True, None, True])
+    question = Question(classes=["a", "b", "a"], correct=[True, None, True])
     assert score("sem2", question, block=1).correct is None
 
 
@@ -283,7 +279,7 @@ def test_paper_variants_use_the_greedy_answer() -> None:
 
 
 def test_greedy_pairing_of_question_level_scores() -> None:
-    question = DrawnQuestion(
+    question = Question(
         classes=["a", "a", "b"],
         correct=[True, True, False],
         greedy=Greedy(answer="B", label="b", correct=False),
@@ -293,23 +289,23 @@ def test_greedy_pairing_of_question_level_scores() -> None:
 
 
 def test_refusals_count_against_every_share() -> None:
-    question = DrawnQuestion(classes=["a"] * 5 + [None] * 15, correct=[True] * 5 + [None] * 15)
+    question = Question(classes=["a"] * 5 + [None] * 15, correct=[True] * 5 + [None] * 15)
     assert score("consistency", question) == pytest.approx(0.25)
     assert score("consistency", question).answer == "a"
     assert score("number_of_classes", question) == -2
     assert score("sem2", question) < 0.3
-    first = DrawnQuestion(classes=[None, "a", "a"], correct=[None, True, True])
+    first = Question(classes=[None, "a", "a"], correct=[None, True, True])
     assert math.isnan(score("first_run_consistency", first))
 
 
 def test_missing_runs_stay_in_the_denominator() -> None:
-    question = DrawnQuestion(classes=["a", "a", None, "b"], correct=[True, True, None, False])
+    question = Question(classes=["a", "a", None, "b"], correct=[True, True, None, False])
     assert score("first_run_consistency", question) == pytest.approx(0.5)
 
 
 def test_imputation_is_explicit() -> None:
     unread = Draws(classes=["a", "a"], correct=[True, True], stated=[0.4, None])
-    question = DrawnQuestion(verb=Draws(["a"], [True], ["A"], stated=[None]), verb_samples=unread)
+    question = Question(verb=Draws(["a"], [True], ["A"], stated=[None]), verb_samples=unread)
     assert math.isnan(score("verb", question))
     assert score("verb", question, impute=1.0) == 1.0
     assert score("verb_mean", question) == pytest.approx(0.4)
@@ -317,7 +313,7 @@ def test_imputation_is_explicit() -> None:
 
 
 def test_class_grade_is_the_majority_and_names_a_draw_with_it() -> None:
-    question = DrawnQuestion(
+    question = Question(
         classes=["a"] * 3, correct=[False, True, True], answers=["Texas", "Paris", "Paris"]
     )
     got = score("consistency", question)
@@ -325,7 +321,7 @@ def test_class_grade_is_the_majority_and_names_a_draw_with_it() -> None:
 
 
 def test_ties_go_to_the_class_seen_first() -> None:
-    question = DrawnQuestion(classes=["b", "a", "a", "b"], correct=[False, True, True, False])
+    question = Question(classes=["b", "a", "a", "b"], correct=[False, True, True, False])
     assert score("consistency", question).answer == "b"
 
 
@@ -343,7 +339,7 @@ def test_missing_inputs_make_a_method_unavailable() -> None:
     with pytest.raises(UnavailableError, match="purpose 'p_true'"):
         score(
             "p_true_prob",
-            DrawnQuestion(greedy=Greedy(answer="x", correct=True), p_true=Probes([True])),
+            Question(greedy=Greedy(answer="x", correct=True), p_true=Probes([True])),
         )
 
 
@@ -357,7 +353,7 @@ def test_unknown_names_are_refused() -> None:
 
 
 def test_yes_no_ratio_grades_yes_by_a_graded_no() -> None:
-    question = DrawnQuestion(
+    question = Question(
         greedy=Greedy(answer="No.", correct=True, yes_probability=0.2, no_probability=0.6)
     )
     got = score("yes_no_ratio", question)
@@ -366,7 +362,7 @@ def test_yes_no_ratio_grades_yes_by_a_graded_no() -> None:
 
 
 def test_the_threshold_itself_is_kept() -> None:
-    question = DrawnQuestion(
+    question = Question(
         classes=["a", "b"], correct=[True, False], token_logprobs=[[math.log(0.5)], [-3.0]]
     )
     assert score("sca", question, tau=0.5) == 0.5
@@ -374,8 +370,8 @@ def test_the_threshold_itself_is_kept() -> None:
 
 
 def test_ungraded_classes_have_no_grade_and_ties_take_the_first() -> None:
-    assert score("consistency", DrawnQuestion(classes=["a", "a"])).correct is None
-    tied = DrawnQuestion(classes=["a", "a"], correct=[False, True], answers=["x", "y"])
+    assert score("consistency", Question(classes=["a", "a"])).correct is None
+    tied = Question(classes=["a", "a"], correct=[False, True], answers=["x", "y"])
     assert (score("consistency", tied).correct, score("consistency", tied).answer) == (False, "x")
 
 
@@ -388,13 +384,13 @@ def test_tokens_as_good_as_the_chosen_one_are_counted_with_it() -> None:
             token_texts=[token],
             token_alternatives=[alternatives],
         )
-        assert score("boosted_probability", DrawnQuestion(greedy=greedy)) == pytest.approx(boosted)
+        assert score("boosted_probability", Question(greedy=greedy)) == pytest.approx(boosted)
 
 
 def test_words_for_doubt_count_where_answers_hedge() -> None:
     texts = ["Lima, definitely.", "Probably Lima.", "I'm not sure, probably Lima.", "Lima."]
-    told = table_of([DrawnQuestion(greedy=Greedy(answer=text)) for text in texts])
-    values = METHODS["linguistic_confidence"].scored(told, MethodOptions()).value
+    told = table_of([Question(greedy=Greedy(answer=text)) for text in texts])
+    values = METHODS["linguistic_confidence"].scored(told, Options()).value
     assert values.tolist() == [0.95, 0.7, 0.3, 0.9]
-    plain = table_of([DrawnQuestion(greedy=Greedy(answer="Lima."))] * 30)
-    assert np.isnan(METHODS["linguistic_confidence"].scored(plain, MethodOptions()).value).all()
+    plain = table_of([Question(greedy=Greedy(answer="Lima."))] * 30)
+    assert np.isnan(METHODS["linguistic_confidence"].scored(plain, Options()).value).all()

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from calibrant.answers.confidence import DrawnQuestion, Greedy, score
+from calibrant.answers.confidence import Greedy, Question, score
 from calibrant.answers.confidence.longform import (
     claim_draws,
     score_long_answer,
@@ -49,8 +49,8 @@ def test_support_by_hand() -> None:
     assert [support("She died in 1934", text) for text in SAMPLES] == [1.0, 0.0, 0.25]
 
 
-def long_question() -> DrawnQuestion:
-    return DrawnQuestion(
+def long_question() -> Question:
+    return Question(
         classes=["x"] * 3,
         answers=SAMPLES,
         greedy=Greedy(answer=ANSWER, label="x", correct=True),

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from calibrant.answers.confidence import (
     METHODS,
-    DrawnQuestion,
     Draws,
     Greedy,
-    MethodOptions,
+    Options,
     Probes,
+    Question,
     table_of,
 )
 
@@ -22,7 +22,7 @@ NAMES = list(METHODS)
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> DrawnQuestion:
+def questions(draw: st.DrawFn) -> Question:
     size = draw(st.integers(2, 9))
     labels = draw(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=size, max_size=size))
     if all(label is None for label in labels):
@@ -41,7 +41,7 @@ def questions(draw: st.DrawFn) -> DrawnQuestion:
             st.lists(st.floats(0.1, 1.0), min_size=3, max_size=3), min_size=size, max_size=size
         )
     )
-    return DrawnQuestion(
+    return Question(
         classes=labels,
         correct=_grades(labels),
         answers=_texts(labels),
@@ -77,15 +77,14 @@ def _texts(labels: list[str | None]) -> list[str]:
     return ["" if label is None else label for label in labels]
 
 
-def _values(question: DrawnQuestion, options: MethodOptions | None = None) -> dict[str, float]:
+def _values(question: Question, options: Options | None = None) -> dict[str, float]:
     table = table_of([question])
     return {
-        name: float(METHODS[name].scored(table, options or MethodOptions()).value[0])
-        for name in NAMES
+        name: float(METHODS[name].scored(table, options or Options()).value[0]) for name in NAMES
     }
 
 
-def _reordered(question: DrawnQuestion, order: list[int]) -> DrawnQuestion:
+def _reordered(question: Question, order: list[int]) -> Question:
     def pick(values):
         return None if values is None else [values[place] for place in order]
 
@@ -109,7 +108,7 @@ def _reordered(question: DrawnQuestion, order: list[int]) -> DrawnQuestion:
 
 @settings(max_examples=30, deadline=None)
 @given(questions(), st.randoms(use_true_random=False))
-def test_order_of_draws_does_not_matter(question: DrawnQuestion, random) -> None:
+def test_order_of_draws_does_not_matter(question: Question, random) -> None:
     order = list(range(len(question.classes)))
     random.shuffle(order)
     before, after = _values(question), _values(_reordered(question, order))
@@ -120,7 +119,7 @@ def test_order_of_draws_does_not_matter(question: DrawnQuestion, random) -> None
         assert after[name] == pytest.approx(before[name], abs=1e-9, nan_ok=True), name
 
 
-def _mode_is_tied(question: DrawnQuestion) -> bool:
+def _mode_is_tied(question: Question) -> bool:
     """Among equally frequent answers the first one is chosen, so its own numbers change."""
     counts = [question.classes.count(label) for label in "abc"]
     return counts.count(max(counts)) > 1
@@ -128,7 +127,7 @@ def _mode_is_tied(question: DrawnQuestion) -> bool:
 
 @settings(max_examples=30, deadline=None)
 @given(questions())
-def test_a_set_of_draws_given_twice_scores_the_same(question: DrawnQuestion) -> None:
+def test_a_set_of_draws_given_twice_scores_the_same(question: Question) -> None:
     twice = list(range(len(question.classes))) * 2
     doubled = _reordered(question, twice)
     doubled = replace(
@@ -144,15 +143,15 @@ def test_a_set_of_draws_given_twice_scores_the_same(question: DrawnQuestion) -> 
 
 def test_sca_is_not_a_frequency_method() -> None:
     """Counting repeats is what makes it a ranking score: twice the draws, twice the value."""
-    once = DrawnQuestion(classes=[0, 1], correct=[True, False], token_logprobs=[[-1.0], [-2.0]])
-    twice = DrawnQuestion(
+    once = Question(classes=[0, 1], correct=[True, False], token_logprobs=[[-1.0], [-2.0]])
+    twice = Question(
         classes=[0, 1] * 2, correct=[True, False] * 2, token_logprobs=[[-1.0], [-2.0]] * 2
     )
     assert _sca(twice) == pytest.approx(2 * _sca(once))
 
 
-def _sca(question: DrawnQuestion) -> float:
-    return float(METHODS["sca"].scored(table_of([question]), MethodOptions()).value[0])
+def _sca(question: Question) -> float:
+    return float(METHODS["sca"].scored(table_of([question]), Options()).value[0])
 
 
 @settings(max_examples=40, deadline=None)
@@ -161,8 +160,8 @@ def _sca(question: DrawnQuestion) -> float:
     st.sampled_from(["default", "paper"]),
     st.sampled_from(["classes", "embeddings"]),
 )
-def test_range_as_declared(question: DrawnQuestion, variant, similarity) -> None:
-    options = MethodOptions(variant=variant, similarity=similarity)
+def test_range_as_declared(question: Question, variant, similarity) -> None:
+    options = Options(variant=variant, similarity=similarity)
     for name, value in _values(question, options).items():
         if not math.isnan(value):
             assert METHODS[name].low - 1e-9 <= value <= METHODS[name].high + 1e-9, name
@@ -170,27 +169,27 @@ def test_range_as_declared(question: DrawnQuestion, variant, similarity) -> None
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(questions(), min_size=2, max_size=4))
-def test_many_questions_at_once_score_like_each_alone(several: list[DrawnQuestion]) -> None:
+def test_many_questions_at_once_score_like_each_alone(several: list[Question]) -> None:
     table = table_of(several)
     alone = [_values(question) for question in several]
     for name in NAMES:
         if name == "sca":  # scaled to the usual number of draws, see test_robust
             continue
-        together = METHODS[name].scored(table, MethodOptions()).value
+        together = METHODS[name].scored(table, Options()).value
         each = [values[name] for values in alone]
         np.testing.assert_allclose(together, each, atol=1e-9, err_msg=name)
 
 
 @settings(max_examples=30, deadline=None)
 @given(questions())
-def test_the_grade_is_that_of_the_named_answer(question: DrawnQuestion) -> None:
+def test_the_grade_is_that_of_the_named_answer(question: Question) -> None:
     """In these questions exactly the answer 'a' is right; options have their own grade.
 
     sem1 and sem2 mean several answers (tied ones, selected ones): test_golden works them out.
     """
     table = table_of([question])
     for name in NAMES:
-        scored = METHODS[name].scored(table, MethodOptions())
+        scored = METHODS[name].scored(table, Options())
         if METHODS[name].about in ("option", "selected") or name == "sem1":
             continue
         if math.isnan(scored.value[0]):

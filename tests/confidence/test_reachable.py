@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.confidence.test_ensemble import world
 
-from calibrant.answers.confidence import METHODS, Ensemble, MethodOptions, needs_of
+from calibrant.answers.confidence import METHODS, Ensemble, Options, needs_of
 from calibrant.core.errors import CalibrantError
 from calibrant.models.protocol import Capabilities, Completion, Usage
 from calibrant.models.replies.tokens import TokenLogprob
@@ -36,7 +36,7 @@ def test_a_study_may_name_it(method: str, tmp_path: Path) -> None:
         fitted.save(tmp_path / "stack.json")
         more = {"scoring": {"ensemble": "stack.json"}}
     study = config(tmp_path, methods=[method], **more)
-    needs = needs_of(METHODS[method], MethodOptions(**study.scoring.given))
+    needs = needs_of(METHODS[method], Options(**study.scoring.given))
     assert set(needs) <= set(NEEDS)
     chosen = select_probes({method: needs}, study, ABLE, kinds=KINDS, model="a")
     assert not chosen.unavailable
@@ -87,7 +87,7 @@ def test_selfcheck_asks_once_for_every_sample(tmp_path: Path) -> None:
 def test_scoring_options_of_a_study(tmp_path: Path) -> None:
     given = {"about": "greedy", "variant": "paper", "tau": 0.2, "similarity": "lexical"}
     assert config(tmp_path, scoring=given).scoring.given == given
-    assert MethodOptions(**config(tmp_path, scoring=given).scoring.given).tau == 0.2
+    assert Options(**config(tmp_path, scoring=given).scoring.given).tau == 0.2
     for bad in ({"about": "best"}, {"tau": -1.0}, {"abuot": "greedy"}):
         with pytest.raises(CalibrantError):
             config(tmp_path, scoring=bad)

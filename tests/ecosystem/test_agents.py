@@ -117,6 +117,8 @@ def test_from_a_trace_to_a_promise_when_to_stop(tmp_path):
     steps = tmp_path / "study" / "steps.parquet"
     assert pl.read_parquet(steps).height == result["results"][0]["steps"] > 900
     assert "steps" not in [str(name) for name in Study(tmp_path / "study").path.glob("tables/*")]
+    assert result["next"]["command"] == f"calibrant audit {steps} --unit run"
+    assert cal.audit(steps, resamples=50)["results"][0]["questions"] == 300, "runs are noticed"
     (by_run,) = cal.audit(steps, unit="run", resamples=200)["results"]
     assert by_run["questions"] == 300
     (entry,) = cal.decide(steps, unit="run", stop=True, max_error=0.1)["results"]

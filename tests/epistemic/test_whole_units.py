@@ -138,6 +138,22 @@ def test_rows_that_repeat_a_question_are_together():
     assert (entry["together"]["column"], entry["together"]["clusters"]) == ("question", 600)
 
 
+def test_one_outcome_on_every_step_of_a_run_is_noticed():
+    table = runs(seed=2).with_columns(task=pl.int_range(pl.len()) % 7)
+    found = cal.audit(table, resamples=100)
+    (block,) = found["results"]
+    assert block["questions"] == 400
+    assert [groups["kind"] for groups in block["dependence"]["groups"]] == ["unit"]
+    (told,) = found["data"]["warnings"]
+    assert "All rows of one run have the same outcome" in told["text"]
+    named = cal.audit(table, unit="run", resamples=100)["results"][0]["metrics"]["confidence_gap"]
+    assert block["metrics"]["confidence_gap"]["low"] == pytest.approx(named["low"], abs=1e-9)
+    # Outcomes of steps are none of runs, and few runs are alike by chance.
+    tossed = np.random.default_rng(0).integers(0, 2, len(table))
+    of_steps = table.with_columns(correct=pl.Series(tossed))
+    assert not cal.audit(of_steps, resamples=50)["data"].get("warnings")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -56,7 +56,9 @@ def test_the_first_sentence_is_a_claim_of_the_document(kind):
         pytest.skip("this kind makes no claims")
     texts = [claim["text"] for claim in document["claims"]]
     # How sure one is may follow below; a plan opens with the labels that it is about.
-    texts += [re.sub(r" \((95 % interval|[\d.]+(?: %)? to) [^()]*\)", "", text, count=1) for text in texts]
+    texts += [
+        re.sub(r" \((95 % interval|[\d.]+(?: %)? to) [^()]*\)", "", text, count=1) for text in texts
+    ]
     texts += ["Knowing the calibration error within"] if kind == "plan" else []
     sentence = screen_of(kind).sentence
     assert any(text.startswith(sentence) or sentence.startswith(text) for text in texts)

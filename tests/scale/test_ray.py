@@ -218,10 +218,10 @@ import calibrant as cal
 from calibrant.data.streams.engines import engine_named
 from calibrant.answers.semantics.annotate import annotate
 from calibrant.core.document import dump_document
-from calibrant.answers.semantics import Options, annotate
+from calibrant.answers.semantics import SemanticsOptions, annotate
 from scale.test_shared_out import draws, questions, scores
 
-rules = Options(clustering="rules", grading="rules")
+rules = SemanticsOptions(clustering="rules", grading="rules")
 alone = annotate(draws(), questions(), options=rules)
 shared = annotate(draws(), questions(), options=rules, mapper=engine_named("ray").map)
 assert shared.semantics.equals(alone.semantics) and shared.draws.equals(alone.draws)

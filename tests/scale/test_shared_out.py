@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import calibrant as cal
 from calibrant.answers.semantics.annotate import annotate
-from calibrant.answers.semantics.options import Options
+from calibrant.answers.semantics.options import SemanticsOptions
 from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
 from calibrant.data import Study
@@ -98,7 +98,7 @@ def test_meanings_by_rules_are_the_same_on_an_engine(monkeypatch):
     table = draws().with_columns(
         text=pl.when(pl.col("draw") == 0).then(pl.lit("Pa\u200bris")).otherwise("text")
     )
-    options = Options(clustering="rules", grading="rules")
+    options = SemanticsOptions(clustering="rules", grading="rules")
     alone = annotate(table, questions(), options=options)
     shared = annotate(table, questions(), options=options, mapper=LocalEngine(2).map)
     assert shared.draws.equals(alone.draws)
@@ -114,11 +114,11 @@ class Helper:
 @pytest.mark.parametrize("helper", ["judge", "embedder"])
 def test_what_needs_the_whole_table_is_not_split(helper):
     with pytest.raises(InputError, match="whole table at once"):
-        annotate(draws(), options=Options(**{helper: Helper()}), mapper=LocalEngine(2).map)
+        annotate(draws(), options=SemanticsOptions(**{helper: Helper()}), mapper=LocalEngine(2).map)
 
 
 def test_sem_ece_is_the_same_on_an_engine():
-    options = Options(clustering="rules", grading="rules")
+    options = SemanticsOptions(clustering="rules", grading="rules")
     _, semantics = annotate(draws(), questions(), options=options)
     table = semantics.filter(pl.col("class_id").is_not_null())
     options = AuditOptions(resamples=50)
@@ -129,7 +129,7 @@ def test_sem_ece_is_the_same_on_an_engine():
 
 
 def test_a_table_of_draws_goes_to_the_engine_by_model(tmp_path):
-    options = Options(clustering="rules", grading="rules")
+    options = SemanticsOptions(clustering="rules", grading="rules")
     _, semantics = annotate(draws(), questions(), options=options)
     path = tmp_path / "draws.parquet"
     table = semantics.filter(pl.col("class_id").is_not_null())

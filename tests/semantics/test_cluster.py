@@ -11,8 +11,8 @@ from calibrant.answers.semantics import (
     EntailmentPairs,
     Grader,
     Group,
-    Options,
     SameQuery,
+    SemanticsOptions,
     Settler,
     SimulatedJudge,
     cluster_answers,
@@ -134,7 +134,7 @@ def test_refusals_share_a_class_of_their_own():
 def test_exact_is_weaker_than_rules():
     answers = ["Robert C. Gallo", "Robert Gallo"]
     assert cluster_exact(answers).ids == [0, 1]
-    options = Options(clustering="exact")
+    options = SemanticsOptions(clustering="exact")
     assert cluster_answers(answers, question=WHO, options=options) == [0, 1]
 
 
@@ -168,7 +168,7 @@ class Vectors:
 
 def test_embeddings_join_phrases_but_never_numbers_or_names():
     near = Vectors({})  # everything is alike
-    options = Options(clustering="embeddings", embedder=near)
+    options = SemanticsOptions(clustering="embeddings", embedder=near)
     answers = ["a drop in the price", "prices went down", "13", "17", "Shakespeare", "Marlowe"]
     assert cluster_answers(answers, options=options) == [0, 0, 1, 2, 3, 4]
 
@@ -176,7 +176,7 @@ def test_embeddings_join_phrases_but_never_numbers_or_names():
 def test_judge_sees_only_what_rules_and_embeddings_leave_open():
     vectors = Vectors({"lower taxes on firms": [1, 0, 0], "a cut for companies": [0.99, 0.1, 0]})
     judge = SimulatedJudge({"lower taxes on firms": 0, "war in the north": 1})
-    options = Options(judge=judge, embedder=vectors)
+    options = SemanticsOptions(judge=judge, embedder=vectors)
     answers = ["lower taxes on firms", "a cut for companies", "1,000", "1000", "war in the north"]
     assert cluster_answers(answers, options=options) == [0, 0, 1, 1, 2]
     assert judge.calls == 0  # cosine 0 keeps the rest apart, numbers never reach the judge
@@ -187,7 +187,7 @@ MEANINGS = {"UK": 0, "Great Britain": 0, "Britain": 0, "France": 1}
 
 @pytest.mark.parametrize("mode", ["confirmed", "which", "pairwise", "group"])
 def test_judge_modes_agree_without_errors(mode):
-    options = Options(judge=SimulatedJudge(MEANINGS), judge_mode=mode)
+    options = SemanticsOptions(judge=SimulatedJudge(MEANINGS), judge_mode=mode)
     answers = ["UK", "France", "Britain", "Great Britain", "UK"]
     assert cluster_answers(answers, question="Where?", options=options) == [0, 1, 0, 0, 0]
 
@@ -270,11 +270,11 @@ def test_simulated_judge_errs_at_its_rate():
 
 def test_options_are_checked():
     with pytest.raises(InputError, match="no clustering 'rule'"):
-        Options(clustering="rule")
+        SemanticsOptions(clustering="rule")
     with pytest.raises(InputError, match="needs a judge"):
-        Options(grading="judge")
+        SemanticsOptions(grading="judge")
     with pytest.raises(InputError, match="calibrant\\[local\\]"):
-        Options(clustering="embeddings")
+        SemanticsOptions(clustering="embeddings")
     with pytest.raises(InputError, match="max_calls"):
         Docket(SimulatedJudge({}), max_calls=-1)
 
@@ -344,13 +344,13 @@ def test_one_meaning_in_several_writings(answers, classes):
 )
 def test_formulas_by_computer_algebra(answers, classes):
     pytest.importorskip("math_verify")
-    assert cluster_answers(answers, options=Options(math=True)) == classes
+    assert cluster_answers(answers, options=SemanticsOptions(math=True)) == classes
 
 
 def test_siblings_of_a_benchmark_are_wrong_and_apart():
     names = ("Bikol", "Libon Bikol", "Central Bikol")
     group = Group(["Bikol", "bikol", "Libon Bikol"], [1, 1, 1], siblings=names)
-    assert Settler(Options()).settle([group])[0].clusters.ids == [0, 0, 1]
+    assert Settler(SemanticsOptions()).settle([group])[0].clusters.ids == [0, 0, 1]
     grader = Grader()
     assert grader.grade("Bikol", ["Libon Bikol"]).correct
     found = grader.grade("Bikol", ["Libon Bikol"], siblings=["Bikol", "Central Bikol"])
@@ -367,7 +367,7 @@ def test_any_model_that_compares_pairs_takes_the_place_of_the_embedder():
             for p, h in zip(premises, hypotheses, strict=True)
         ]
 
-    options = Options(pair_model=EntailmentPairs(entails, "toy"), clustering="embeddings")
+    options = SemanticsOptions(pair_model=EntailmentPairs(entails, "toy"), clustering="embeddings")
     answers = ["because of heavy rain", "caused by the rain", "a broken pump"]
     assert cluster_answers(answers, question="Why?", options=options) == [0, 0, 1]
     assert ("Why? because of heavy rain", "Why? caused by the rain") in asked

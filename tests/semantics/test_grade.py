@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.answers.semantics import Grader, Options, SimulatedJudge, grade_answers
+from calibrant.answers.semantics import Grader, SemanticsOptions, SimulatedJudge, grade_answers
 from calibrant.answers.semantics.grading.verdict import flatten_references
 from calibrant.core import InputError
 
@@ -128,20 +128,20 @@ def test_judge_is_asked_only_where_words_leave_it_open():
     judge = SimulatedJudge({"The Big Apple": 0, "The Windy City": -1})
     answers = ["New York City", "The Big Apple", "The Windy City", "13"]
     references = [["New York City"], ["New York City"], ["New York City"], ["17"]]
-    grades = grade_answers(answers, references, options=Options(judge=judge))
+    grades = grade_answers(answers, references, options=SemanticsOptions(judge=judge))
     assert grades == [True, True, False, False]
     assert judge.calls == 2
 
 
 def test_a_bound_on_calls_leaves_the_verdict_of_the_words():
     judge = SimulatedJudge({"The Big Apple": 0})
-    options = Options(judge=judge, max_judge_calls=0)
+    options = SemanticsOptions(judge=judge, max_judge_calls=0)
     assert grade_answers(["The Big Apple"], [["New York City"]], options=options) == [False]
     assert judge.calls == 0
 
 
 def test_exact_grading_is_an_option():
-    options = Options(grading="exact")
+    options = SemanticsOptions(grading="exact")
     assert grade_answers(["It was in Paris then", "paris"], [["Paris"]] * 2, options=options) == [
         False,
         True,

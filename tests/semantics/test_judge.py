@@ -15,8 +15,8 @@ from calibrant.answers.semantics import (
     GradeQuery,
     GroupQuery,
     LLMJudge,
-    Options,
     SameQuery,
+    SemanticsOptions,
     WhichQuery,
     grade_answers,
     mask_instructions,
@@ -95,7 +95,7 @@ def judged(client, answers, **options):
             answers,
             [["Paris"]] * len(answers),
             questions=["What is the capital of France?"] * len(answers),
-            options=Options(judge=judge, grading="judge", **options),
+            options=SemanticsOptions(judge=judge, grading="judge", **options),
         )
     finally:
         judge.close()
@@ -270,7 +270,7 @@ def test_verdicts_are_kept_in_the_ledger_and_paid_once(tmp_path):
         client = ReadingClient()
         with Ledger(tmp_path / "ledger.sqlite") as ledger:
             judge = LLMJudge(DispatcherAsker(Dispatcher(client, ledger)), "m")
-            options = Options(judge=judge, grading="judge")
+            options = SemanticsOptions(judge=judge, grading="judge")
             assert grade_answers(answers, references, options=options) == [True, False]
             judge.close()
         assert len(client.requests) == calls
@@ -297,7 +297,7 @@ def test_the_embedded_model_keeps_its_verdict_under_injections():
             answers,
             [["Paris"]] * len(answers),
             questions=["What is the capital of France?"] * len(answers),
-            options=Options(judge=judge, grading="judge"),
+            options=SemanticsOptions(judge=judge, grading="judge"),
         )
     finally:
         judge.close()

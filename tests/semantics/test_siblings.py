@@ -3,7 +3,7 @@
 import pytest
 from studies._siblings import KNOWN, alike_pairs, chosen
 
-from calibrant.answers.semantics import Grader, Options
+from calibrant.answers.semantics import Grader, SemanticsOptions
 from calibrant.answers.semantics.same.marks import told_apart
 from calibrant.answers.semantics.settle import Group, Settler
 from calibrant.answers.semantics.text.words import CITY_AND_REGION
@@ -13,7 +13,7 @@ def joined(a, b, question, *, siblings=(), grader=None):
     """Whether clusterer or grader, in either direction, takes one name for the other."""
     grader = grader or Grader()
     group = Group([a, b], [1, 1], question, siblings=siblings)
-    first, second = Settler(Options()).settle([group])[0].clusters.ids
+    first, second = Settler(SemanticsOptions()).settle([group])[0].clusters.ids
     return first == second or any(
         grader.grade(x, [y], question=question, siblings=[s for s in siblings if s != y]).correct
         for x, y in ((a, b), (b, a))
@@ -110,11 +110,11 @@ def test_siblings_and_right_answers_stay_apart_in_classes():
         ["George H. W. Bush", "George Bush"], [1, 1], "Who was it?",
         references=[["George H. W. Bush"]], siblings=["George Bush"],
     )  # fmt: skip
-    assert Settler(Options()).settle([group])[0].clusters.ids == [0, 1]
+    assert Settler(SemanticsOptions()).settle([group])[0].clusters.ids == [0, 1]
     group = Group(
         ["Minsk", "Minsk Region"], [1, 1], question, [["Minsk Region"]], siblings=["Minsk"]
     )
-    settled = Settler(Options()).settle([group])[0]
+    settled = Settler(SemanticsOptions()).settle([group])[0]
     assert settled.clusters.ids == [0, 1]
     assert [grade.correct for grade in settled.grades] == [False, True]
 

@@ -81,3 +81,15 @@ def test_a_column_that_may_be_a_confidence_is_asked_about():
     table = graded().with_columns(surety=pl.Series(np.random.default_rng(0).random(400)))
     with pytest.raises(InputError, match="no column 'confidence'"):
         cal.audit(table.rename({"surety": "latent"}))
+
+
+def test_one_outcome_on_every_step_of_a_run_widens_the_interval():
+    steps = np.random.default_rng(0).integers(2, 9, 300)
+    good = np.repeat(np.random.default_rng(1).random(300) < 0.6, steps)
+    table = {"run": np.repeat([f"r{n}" for n in range(300)], steps), "correct": good.astype(int)}
+    (by_row,) = cal.audit({"correct": table["correct"]})["results"]
+    found = cal.audit(table)
+    (by_run,) = found["results"]
+    width = [one["accuracy"]["high"] - one["accuracy"]["low"] for one in (by_run, by_row)]
+    assert width[0] > 1.7 * width[1]
+    assert "All rows of one run have the same outcome" in found["data"]["warnings"][0]["text"]

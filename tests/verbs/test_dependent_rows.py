@@ -251,3 +251,18 @@ def test_labels_of_a_pool_are_of_this_pool():
     assert note in " ".join(str(states[0]).split())
     assert states[1]["data"]["notes"] == ["Rows look independent: order."]
     assert states[0]["results"] == states[1]["results"]
+
+
+def test_one_customer_with_most_rows_is_told_even_where_nothing_shows():
+    """Of 200 rows a test finds it in 15 of 100 tables."""
+    rng = np.random.default_rng(14)
+    confidence = rng.uniform(0.5, 0.92, 200).round(3)
+    codes = np.where(rng.random(200) < 0.5, 0, 1 + rng.integers(0, 15, 200))
+    table = answers(rng, confidence, confidence, customer=[f"c{code}" for code in codes])
+    document = cal.audit(table)
+    assert document["results"][0]["dependence"]["groups"] == []
+    (told,) = warnings_of(document)
+    assert told["text"].startswith("One customer has 45 % of the rows: others may differ.")
+    assert told["subject"]["columns"] == {"cluster": "customer"}
+    language = table.with_columns(customer=pl.Series([f"l{code % 8}" for code in codes]))
+    assert warnings_of(cal.audit(language)) == []

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from calibrant.answers.confidence import METHODS, DrawnQuestion, score
+from calibrant.answers.confidence import METHODS, Question, score
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
 from calibrant.data import Study
@@ -80,6 +80,4 @@ def test_the_table_names_every_method() -> None:
 
 
 def test_score_on_the_compact_question() -> None:
-    assert (
-        score("consistency", DrawnQuestion(classes=[0, 0, 1], correct=[True, True, False])) == 2 / 3
-    )
+    assert score("consistency", Question(classes=[0, 0, 1], correct=[True, True, False])) == 2 / 3

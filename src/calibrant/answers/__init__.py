@@ -11,14 +11,14 @@ from calibrant.core.imports import lazy_exports
 if TYPE_CHECKING:
     from calibrant.answers.confidence import METHODS as METHODS
     from calibrant.answers.confidence import DrawBlock as DrawBlock
-    from calibrant.answers.confidence import DrawnQuestion as DrawnQuestion
     from calibrant.answers.confidence import Draws as Draws
     from calibrant.answers.confidence import DrawTable as DrawTable
     from calibrant.answers.confidence import Ensemble as Ensemble
     from calibrant.answers.confidence import Greedy as Greedy
-    from calibrant.answers.confidence import InputKind as InputKind
     from calibrant.answers.confidence import Method as Method
+    from calibrant.answers.confidence import Need as Need
     from calibrant.answers.confidence import Probes as Probes
+    from calibrant.answers.confidence import Question as Question
     from calibrant.answers.confidence import Score as Score
     from calibrant.answers.confidence import availability as availability
     from calibrant.answers.confidence import load_ensemble as load_ensemble
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from calibrant.answers.semantics.grading.verdict import Grade as Grade
     from calibrant.answers.semantics.judge import Judge as Judge
     from calibrant.answers.semantics.llm_judge import LLMJudge as LLMJudge
-    from calibrant.answers.semantics.options import Options as Options
+    from calibrant.answers.semantics.options import SemanticsOptions as SemanticsOptions
     from calibrant.answers.semantics.same.cluster import Clusters as Clusters
     from calibrant.answers.semantics.same.cluster import pairwise_f1 as pairwise_f1
     from calibrant.answers.semantics.stated import parse_confidence as parse_confidence

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from calibrant.labels.labelling.stopping import claim_bounds as claim_bounds
     from calibrant.labels.labelling.stopping import stop_decision as stop_decision
     from calibrant.labels.plan import PRESETS as PRESETS
-    from calibrant.labels.plan import Framework as Framework
     from calibrant.labels.plan import Goal as Goal
+    from calibrant.labels.plan import Preset as Preset
     from calibrant.labels.plan import plan_document as plan_document
     from calibrant.labels.published import effective_labels as effective_labels
     from calibrant.labels.published import general_floor as general_floor

@@ -241,7 +241,7 @@ def _notes(goal: Goal) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Framework:
+class Preset:
     """What a framework would ask for.
 
     Parameters
@@ -264,7 +264,7 @@ class Framework:
     available: int
 
 
-PRESETS: Registry[Framework] = Registry("preset")
-PRESETS.add("eu-ai-act", Framework("EU AI Act Annex III", 10, 0.05, 0.02, 0.05, 707_000))
-PRESETS.add("nist-ai-rmf", Framework("NIST AI RMF", 5, 0.10, 0.01, 0.03, 500_000))
-PRESETS.add("fda-samd", Framework("FDA SaMD", 8, 0.05, 0.01, 0.02, 707_000))
+PRESETS: Registry[Preset] = Registry("preset")
+PRESETS.add("eu-ai-act", Preset("EU AI Act Annex III", 10, 0.05, 0.02, 0.05, 707_000))
+PRESETS.add("nist-ai-rmf", Preset("NIST AI RMF", 5, 0.10, 0.01, 0.03, 500_000))
+PRESETS.add("fda-samd", Preset("FDA SaMD", 8, 0.05, 0.01, 0.02, 707_000))

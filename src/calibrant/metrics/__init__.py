@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from calibrant.metrics.binned import under_confidence as under_confidence
     from calibrant.metrics.blocks.cell_error import error as error
     from calibrant.metrics.corp import Corp as Corp
-    from calibrant.metrics.corp import IsotonicCurve as IsotonicCurve
+    from calibrant.metrics.corp import ReliabilityCurve as ReliabilityCurve
     from calibrant.metrics.corp import dsc as dsc
     from calibrant.metrics.corp import mcb as mcb
     from calibrant.metrics.corp import reliability_curve as reliability_curve

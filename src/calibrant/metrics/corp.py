@@ -131,7 +131,7 @@ def unc(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None
 
 
 @dataclass(frozen=True, slots=True)
-class IsotonicCurve(Stored):
+class ReliabilityCurve(Stored):
     """A reliability curve by isotonic regression: rate as a rising function of confidence.
 
     `band_low` and `band_high` are pointwise: where the curve would lie, at this number of rows,
@@ -156,7 +156,7 @@ def reliability_curve(
     level: float = 0.95,
     resamples: int = BAND_DRAWS,
     rng: RngLike = 0,
-) -> IsotonicCurve:
+) -> ReliabilityCurve:
     """Return the CORP reliability curve with the band of a calibrated model at this n.
 
     Parameters
@@ -193,7 +193,7 @@ def curve_of_sums(
     level: float,
     rng: RngLike,
     resamples: int = BAND_DRAWS,
-) -> IsotonicCurve:
+) -> ReliabilityCurve:
     """Return the curve at some of its points.
 
     Parameters
@@ -215,7 +215,9 @@ def curve_of_sums(
         nearest = np.minimum(nearest, cells.weight.size - 1)
     low, high = (end[nearest] for end in band)
     weight = np.add.reduceat(sums.weight, display) / sums.weight.sum()
-    return IsotonicCurve(sums.confidence[display], fitted[display], low, high, weight, rows, level)
+    return ReliabilityCurve(
+        sums.confidence[display], fitted[display], low, high, weight, rows, level
+    )
 
 
 def _tails(level: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ REASONING = {"logprobs": False, "top_logprobs": 0, "temperature": False, "thinki
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class ProviderPreset:
     """One provider, as ``presets.toml`` describes it.
 
     Parameters
@@ -128,6 +128,6 @@ def _lack(request: Request, able: Capabilities) -> tuple[str, str] | None:
     return None
 
 
-PRESETS: Registry[Preset] = Registry("provider preset")
+PRESETS: Registry[ProviderPreset] = Registry("provider preset")
 for _name, _values in data_beside(__file__, "presets.toml").items():
-    PRESETS.add(_name, Preset(**_values))
+    PRESETS.add(_name, ProviderPreset(**_values))

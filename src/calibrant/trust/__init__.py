@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from calibrant.trust.deferral.answers import Answers as Answers
     from calibrant.trust.deferral.answers import gather_answers as gather_answers
     from calibrant.trust.deferral.cascade import Cascade as Cascade
-    from calibrant.trust.deferral.cascade import RoutedAnswers as RoutedAnswers
+    from calibrant.trust.deferral.cascade import Choice as Choice
     from calibrant.trust.deferral.cascade import choose as choose
     from calibrant.trust.deferral.router import Router as Router
     from calibrant.trust.loss.decision import CostMatrix as CostMatrix

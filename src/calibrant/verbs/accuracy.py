@@ -29,6 +29,7 @@ from calibrant.metrics.stats.intervals import wilson_estimate
 from calibrant.metrics.stats.multiplicity import holm
 from calibrant.report.typed import AccuracyResult
 from calibrant.verbs._document import scores_document
+from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import open_input
 
 _NONE = "no confidence"
@@ -58,13 +59,22 @@ def accuracy_document(
     scores = scores.only(model=models)
     settings = {"level": level, "by": list(by), "models": models, **table_settings(table)}
     head = document_head("accuracy", data, seed=0, settings=settings)
-    blocks = list(scores.blocks(by=by))
-    entries = [_entry(block, scores, level) for block in blocks]
+    together = DependentBlocks.of_scores(scores, scores.blocks(by=by), skip=by)
+    blocks = together.blocks
+    columns = scores.reading.columns
+    usual = scores.reading.cluster or columns.get("question_id", "question_id")
+    entries = [
+        _entry(block, words if search and search.groups else usual, level)
+        for block, words, search in zip(blocks, together.words, together.searches, strict=True)
+    ]
     pairs = _pairs([block for block in blocks if len(block.keys) == 2], level)
     claims = [claim.to_dict() for claim in accuracy_claims(entries, pairs, level)]
     document = {**scores_document(head, scores, entries, ()), "claims": claims}
-    document["data"]["notes"] = ["There is no confidence: calibration is not told.", *notes]
-    return AccuracyResult({**document, "pairs": pairs, "next": _next(data, scores)})
+    step = _next(data, scores)
+    missing = f"There is no confidence: calibration is not told. {step['why']}."
+    document["data"]["notes"] = [missing, *notes]
+    together.tell(document)
+    return AccuracyResult({**document, "pairs": pairs, "next": step})
 
 
 def _graded(
@@ -116,16 +126,15 @@ def _may_be_one(column: pl.Series) -> bool:
     return bool(usual) and (known_values.n_unique() > 1 or known_values.len() == 1)
 
 
-def _entry(block: ScoreBlock, scores: Scores, level: float) -> AccuracyEntry:
+def _entry(block: ScoreBlock, unit: str, level: float) -> AccuracyEntry:
     group = {name: key for name, key in block.keys.items() if name not in ("model", "method")}
     ids = block.frame["question_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
-    names = scores.reading.cluster or scores.reading.columns.get("question_id", "question_id")
     return AccuracyEntry(
         model=block.keys["model"],
         group=group or None,
         n=len(block.correct),
         questions=int(ids.max()) + 1,
-        clusters=None if block.units is None else names,
+        clusters=None if block.units is None else unit,
         accuracy=_share(block.correct, block.units, level),
         disagree=_disagree(block.correct, ids, level),
     )

@@ -113,15 +113,23 @@ def import_logs(
             "scores": _counted(tables),
             "notes": list(tables.notes),
             "written": [str(path) for path in pieces],
-            "next": _next_step(values, out, columns, tables),
+            "next": _next_step(values, out, columns, tables, pieces),
         }
     )
 
 
 def _next_step(
-    values: Sequence[Any], out: str | Path | None, columns: Mapping[str, str], tables: ForeignTables
+    values: Sequence[Any],
+    out: str | Path | None,
+    columns: Mapping[str, str],
+    tables: ForeignTables,
+    pieces: Sequence[Path],
 ) -> dict[str, str]:
     """Return what comes next: the audit of what was written, or of the log itself."""
+    steps = next((path for path in pieces if "steps" in path.name), None)
+    if steps is not None and tables.steps["correct"].count():
+        why = "See whether its turns tell which runs fail"
+        return {"why": why, "command": Call("audit", steps, unit="run").shell()}
     if not tables.scores.height:
         why = "Without a confidence there is nothing to audit: see what each one needs"
         return {"why": why, "command": "calibrant methods"}

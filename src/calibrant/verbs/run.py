@@ -11,7 +11,7 @@ import polars as pl
 from msgspec import to_builtins
 
 from calibrant.answers.candidates import candidate_scores, consistency_candidates
-from calibrant.answers.confidence import METHODS, MethodOptions, needs_of, score_table
+from calibrant.answers.confidence import METHODS, Options, needs_of, score_table
 from calibrant.answers.semantics.annotate import annotate
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.event_loop import OwnLoop
@@ -194,7 +194,7 @@ def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Cli
     names = list(METHODS) if config.methods is None else config.methods
     source = str(config.folder / "study.toml")
     require_known(names, METHODS, "methods: there is no method {}", source=source)
-    scoring = MethodOptions(**config.scoring.given)
+    scoring = Options(**config.scoring.given)
     needs = {name: needs_of(METHODS[name], scoring) for name in names}
     kinds = {question.kind for question in questions}
     selections = {

@@ -77,7 +77,7 @@ def test_not_attempted_is_neither_right_nor_wrong_whether_right_is_named_or_not(
 @pytest.mark.parametrize("how", [None, "drop"])
 @pytest.mark.parametrize("cells", [[1, 1, 1, 2, 5] * 12, [0, 0, 1, 3, 4] * 12])
 def test_levels_are_never_dropped_row_by_row(cells, how):
-    with pytest.raises(InputError, match="look like levels"):
+    with pytest.raises(InputError, match="look like ratings"):
         load_scores({"confidence": cells, "correct": RIGHT}, on_invalid=how)
 
 

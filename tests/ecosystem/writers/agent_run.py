@@ -1,5 +1,7 @@
 """Write ``fixtures/agent_otel.jsonl`` and ``fixtures/agent_langchain.jsonl`` with LangGraph.
 
+A number after the folder asks for so many runs of a study (`studies/units.py`).
+
 An agent with two tools asks a small server of this machine, which calls tools once to three times
 and then answers. OpenTelemetry's instrumentation of OpenAI's client records the spans; the outcome
 is an event `gen_ai.evaluation.result` of the span around each run. A tracer of LangChain records
@@ -9,6 +11,7 @@ the same runs, with feedback on the whole run as LangSmith keeps it.
 import json
 import math
 import os
+import random
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -29,7 +32,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 # What is asked, how many tools are called, whether the answer is right.
 RUNS = ((12, 30, 1, True), (25, 17, 2, True), (40, 9, 3, False), (8, 15, 1, True))
-target = Path(sys.argv[1])
+target, chance = Path(sys.argv[1]), random.Random(62)
+if len(sys.argv) > 2:
+    RUNS = tuple(
+        (n, 7, chance.randint(1, 7), chance.random() < 0.6) for n in range(int(sys.argv[2]))
+    )
+
+
+TASKS = {(a, b): (calls, right) for a, b, calls, right in RUNS}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -37,9 +47,11 @@ class Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"]
         words = next(m["content"] for m in asked if m["role"] == "user").split()
         a, b = (int(word) for word in words if word.isdigit())
-        calls, right = next((calls, right) for x, y, calls, right in RUNS if (x, y) == (a, b))
+        calls, right = TASKS[a, b]
         done = sum(message["role"] == "tool" for message in asked)
         sure = 0.9 if right else max(0.2, 0.8 - 0.2 * done)
+        if len(sys.argv) > 2:
+            sure = min(max(sure + random.Random(f"{a} {done}").gauss(-0.05, 0.12), 0.02), 0.99)
         message = {"role": "assistant", "content": str(a + b + (not right))}
         if done < calls:
             call = {"name": ("look_up", "add")[done % 2], "arguments": json.dumps({"x": a, "y": b})}
@@ -106,7 +118,7 @@ for a, b, *_ in RUNS:
     recorded, asked = Kept(), {"messages": [("user", f"What is {a} plus {b} ?")]}
     with tracer.start_as_current_span("invoke_agent sums") as span:
         span.set_attribute("gen_ai.operation.name", "invoke_agent")
-        told = agent.invoke(asked, config={"callbacks": [recorded]})
+        told = agent.invoke(asked, config={"recursion_limit": 60, "callbacks": [recorded]})
         right = float(told["messages"][-1].content == str(a + b))
         name = {"gen_ai.evaluation.name": "correct", "gen_ai.evaluation.score.value": right}
         span.add_event("gen_ai.evaluation.result", name)

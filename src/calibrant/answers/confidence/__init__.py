@@ -21,14 +21,14 @@ from calibrant.answers.confidence.longform import score_long_answer as score_lon
 from calibrant.answers.confidence.longform import split_claims as split_claims
 from calibrant.answers.confidence.method import METHODS as METHODS
 from calibrant.answers.confidence.method import Method as Method
-from calibrant.answers.confidence.method import MethodOptions as MethodOptions
+from calibrant.answers.confidence.method import Options as Options
 from calibrant.answers.confidence.needs import NEEDS as NEEDS
-from calibrant.answers.confidence.needs import InputKind as InputKind
+from calibrant.answers.confidence.needs import Need as Need
 from calibrant.answers.confidence.needs import needs_of as needs_of
-from calibrant.answers.confidence.question import DrawnQuestion as DrawnQuestion
 from calibrant.answers.confidence.question import Draws as Draws
 from calibrant.answers.confidence.question import Greedy as Greedy
 from calibrant.answers.confidence.question import Probes as Probes
+from calibrant.answers.confidence.question import Question as Question
 from calibrant.answers.confidence.question import table_of as table_of
 from calibrant.answers.confidence.scoring import Score as Score
 from calibrant.answers.confidence.scoring import ScoredTable as ScoredTable

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
-from calibrant.answers.confidence.method import MethodOptions, Scored, about_first, register
+from calibrant.answers.confidence.method import Options, Scored, about_first, register
 from calibrant.answers.confidence.segments import first_argmax, gather, mean_by, ratio, sum_by
 from calibrant.answers.confidence.text_words import bare_word, is_function_word
 from calibrant.answers.confidence.token_columns import TokenColumns
@@ -64,20 +64,20 @@ def mean_entropy(block: DrawBlock) -> Floats:
 
 
 @register
-def mean_token_entropy(table: DrawTable, _: MethodOptions) -> Floats:
+def mean_token_entropy(table: DrawTable, _: Options) -> Floats:
     """Mean entropy of the listed alternatives of every token, as exp(-H)."""
     return np.exp(-mean_entropy(table.greedy))
 
 
 @register
-def max_token_entropy(table: DrawTable, _: MethodOptions) -> Floats:
+def max_token_entropy(table: DrawTable, _: Options) -> Floats:
     """Entropy of the least certain token, as exp(-H)."""
     block = table.greedy
     return np.exp(-_of_greedy(block, _token_entropy(block.columns), largest=True))
 
 
 @register
-def probability_margin(table: DrawTable, _: MethodOptions) -> Floats:
+def probability_margin(table: DrawTable, _: Options) -> Floats:
     """Mean over tokens of the best minus the second best probability."""
     columns = table.greedy.columns
     listed = columns.of, columns.alternative_logprob, columns.row.size
@@ -86,21 +86,21 @@ def probability_margin(table: DrawTable, _: MethodOptions) -> Floats:
 
 
 @register
-def renyi_divergence(table: DrawTable, _: MethodOptions) -> Floats:
+def renyi_divergence(table: DrawTable, _: Options) -> Floats:
     """Mean over tokens of the divergence of order 1/2 from equal shares of what is listed."""
     block = table.greedy
     return _of_greedy(block, -2.0 * np.log(_likeness_to_uniform(block.columns)))
 
 
 @register
-def fisher_rao(table: DrawTable, _: MethodOptions) -> Floats:
+def fisher_rao(table: DrawTable, _: Options) -> Floats:
     """Mean over tokens of the Fisher-Rao distance from equal shares, 1 at the largest."""
     block = table.greedy
     return _of_greedy(block, 2.0 / np.pi * np.arccos(_likeness_to_uniform(block.columns)))
 
 
 @register
-def boosted_probability(table: DrawTable, _: MethodOptions) -> Floats:
+def boosted_probability(table: DrawTable, _: Options) -> Floats:
     """Geometric mean of token probabilities, each with that of the tokens as good as it.
 
     The dominant tokens of a place stand before the largest drop of the listed probabilities; a
@@ -127,7 +127,7 @@ def _boosted(columns: TokenColumns) -> Floats:
 
 
 @register
-def claim_conditioned_probability(table: DrawTable, _: MethodOptions) -> Floats:
+def claim_conditioned_probability(table: DrawTable, _: Options) -> Floats:
     """Product of P(same) / (P(same) + P(another claim)) over the greedy answer's tokens.
 
     Alternatives that are function words or marks belong to another way of speaking, not to
@@ -171,7 +171,7 @@ def _top_of_first(block: DrawBlock) -> tuple[Ints, Floats, int]:
 
 
 @register
-def first_token_entropy(table: DrawTable, _: MethodOptions) -> Floats:
+def first_token_entropy(table: DrawTable, _: Options) -> Floats:
     """Entropy of the listed first tokens, renormalised over the list, as exp(-H)."""
     unit, logprob, size = _top_of_first(table.greedy)
     listed = np.bincount(unit, minlength=size)
@@ -179,20 +179,20 @@ def first_token_entropy(table: DrawTable, _: MethodOptions) -> Floats:
 
 
 @register
-def first_token_probability(table: DrawTable, _: MethodOptions) -> Floats:
+def first_token_probability(table: DrawTable, _: Options) -> Floats:
     """Largest first-token probability."""
     return _ranked(*_top_of_first(table.greedy), 1)
 
 
 @register
-def first_token_margin(table: DrawTable, _: MethodOptions) -> Floats:
+def first_token_margin(table: DrawTable, _: Options) -> Floats:
     """Probability of the best first token minus that of the second best."""
     top = _top_of_first(table.greedy)
     return _ranked(*top, 1) - _ranked(*top, 2)
 
 
 @register
-def self_certainty(table: DrawTable, _: MethodOptions) -> Floats:
+def self_certainty(table: DrawTable, _: Options) -> Floats:
     """Mean of -log(k p) over the k listed tokens, renormalised over the list.
 
     Published self-certainty averages over the whole vocabulary and all positions; draws keep the
@@ -206,7 +206,7 @@ def self_certainty(table: DrawTable, _: MethodOptions) -> Floats:
 
 
 @register
-def option_softmax(table: DrawTable, _: MethodOptions) -> Scored:
+def option_softmax(table: DrawTable, _: Options) -> Scored:
     """Softmax over the options' first-token log-probs, largest share."""
     block = table.greedy
     answers = None
@@ -218,7 +218,7 @@ def option_softmax(table: DrawTable, _: MethodOptions) -> Scored:
 
 
 @register
-def yes_no_ratio(table: DrawTable, _: MethodOptions) -> Scored:
+def yes_no_ratio(table: DrawTable, _: Options) -> Scored:
     """Next-token share of yes among yes and no.
 
     It is about the answer 'yes'. Exactly one of the two answers is right, so the grade of a

@@ -13,7 +13,7 @@ import orjson
 import polars as pl
 
 from calibrant.answers.confidence.compact import DrawTable
-from calibrant.answers.confidence.method import METHODS, MethodOptions, register
+from calibrant.answers.confidence.method import METHODS, Options, register
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
@@ -268,7 +268,7 @@ def _design(raw: Floats, scales: Sequence[Standardisation], size: int) -> Floats
 
 
 @register
-def ensemble(table: DrawTable, options: MethodOptions) -> Floats:
+def ensemble(table: DrawTable, options: Options) -> Floats:
     """Value of the ensemble that the option ``ensemble`` names."""
     if options.ensemble is None:
         return np.full(len(table), np.nan)
@@ -278,7 +278,7 @@ def ensemble(table: DrawTable, options: MethodOptions) -> Floats:
             f"this ensemble needs the columns {', '.join(fitted.extra)}, which draws do not have",
             source=options.ensemble,
         )
-    inner = MethodOptions(about="greedy", similarity=options.similarity, seed=options.seed)
+    inner = Options(about="greedy", similarity=options.similarity, seed=options.seed)
     columns = [METHODS[name].scored(table, inner).value for name in fitted.methods]
     value = fitted.predict(np.column_stack(columns))
     missing = np.all([np.isnan(column) for column in columns], axis=0)

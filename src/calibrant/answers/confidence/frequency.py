@@ -65,7 +65,7 @@ def greedy_agreement(
 
 
 @method.register
-def consistency(table: DrawTable, options: method.MethodOptions) -> method.Scored:
+def consistency(table: DrawTable, options: method.Options) -> method.Scored:
     """Share of the modal class.
 
     The ``paper`` variant is the share of samples that mean the same as the greedy answer, and it
@@ -77,7 +77,7 @@ def consistency(table: DrawTable, options: method.MethodOptions) -> method.Score
 
 
 @method.register
-def sem1(table: DrawTable, _: method.MethodOptions) -> method.Scored:
+def sem1(table: DrawTable, _: method.Options) -> method.Scored:
     """Largest class frequency of the pool, equal to consistency.
 
     Where several classes are equally frequent, the grade is the mean of theirs: the answer that
@@ -100,7 +100,7 @@ def _mode_grade(block: DrawBlock) -> Floats:
 
 
 @method.register
-def sem2(table: DrawTable, options: method.MethodOptions) -> method.Scored:
+def sem2(table: DrawTable, options: method.Options) -> method.Scored:
     """Mean held-out frequency of the class that the selection block chooses.
 
     One number per unit, the mean over all splits. Splits may choose different classes, so the
@@ -126,7 +126,7 @@ def sem2(table: DrawTable, options: method.MethodOptions) -> method.Scored:
     return method.Scored(value, block, row, correct, "selected")
 
 
-def _split_law(counts: Ints, free: Mask, size: Ints, options: method.MethodOptions) -> SplitLaw:
+def _split_law(counts: Ints, free: Mask, size: Ints, options: method.Options) -> SplitLaw:
     splits = 10 if options.variant == "paper" and options.splits is None else options.splits
     if splits is None and exact_cost(counts, size) <= _AFFORDABLE:
         return split_law(counts, size, selectable=free)
@@ -135,7 +135,7 @@ def _split_law(counts: Ints, free: Mask, size: Ints, options: method.MethodOptio
 
 
 @method.register
-def first_run_consistency(table: DrawTable, _: method.MethodOptions) -> method.Scored:
+def first_run_consistency(table: DrawTable, _: method.Options) -> method.Scored:
     """Agreement of all runs with the first one; no score where the first run has no answer."""
     block = table.samples
     value = agreement_with(block, block.first_class)
@@ -143,7 +143,7 @@ def first_run_consistency(table: DrawTable, _: method.MethodOptions) -> method.S
 
 
 @method.register
-def sfca(table: DrawTable, options: method.MethodOptions) -> Floats:
+def sfca(table: DrawTable, options: method.Options) -> Floats:
     """Frequency mass of the classes at or above tau (constant 1 for tau = 0)."""
     classes = table.samples.classes
     share = classes.count / classes.total[classes.unit]
@@ -154,13 +154,13 @@ def sfca(table: DrawTable, options: method.MethodOptions) -> Floats:
 
 
 @method.register
-def discrete_semantic_entropy(table: DrawTable, _: method.MethodOptions) -> Floats:
+def discrete_semantic_entropy(table: DrawTable, _: method.Options) -> Floats:
     """Entropy of class frequencies turned into a confidence by exp(-H)."""
     return np.exp(-class_entropy(table.samples))
 
 
 @method.register
-def number_of_classes(table: DrawTable, _: method.MethodOptions) -> Floats:
+def number_of_classes(table: DrawTable, _: method.Options) -> Floats:
     """Minus the number of classes, so that higher is surer."""
     classes = table.samples.classes
     return -np.bincount(classes.unit, minlength=len(table)).astype(np.float64)
@@ -178,13 +178,13 @@ def unseen_mass(block: DrawBlock) -> Floats:
 
 
 @method.register
-def good_turing(table: DrawTable, _: method.MethodOptions) -> Floats:
+def good_turing(table: DrawTable, _: method.Options) -> Floats:
     """Estimated coverage of the drawn meanings."""
     return 1.0 - unseen_mass(table.samples)
 
 
 @method.register
-def effective_answers(table: DrawTable, _: method.MethodOptions) -> Floats:
+def effective_answers(table: DrawTable, _: method.Options) -> Floats:
     """Minus exp(H): two equal meanings count as 2, a dominant one and a rare one as little more."""
     value = -np.exp(class_entropy(table.samples))
     return np.minimum(value, -1.0)
@@ -195,9 +195,9 @@ def predicted_k(block: DrawBlock, *, share: float = 0.1) -> Ints:
 
     Examples
     --------
-    >>> from calibrant.answers.confidence import DrawnQuestion, table_of
+    >>> from calibrant.answers.confidence import Question, table_of
     >>> draws = ["rest"] * 12 + ["aspirin"] * 6 + ["tea", "vinegar"]
-    >>> predicted_k(table_of([DrawnQuestion(classes=draws)]).samples).tolist()
+    >>> predicted_k(table_of([Question(classes=draws)]).samples).tolist()
     [2]
     """
     classes = block.classes

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
-from calibrant.answers.confidence.method import MethodOptions, register
+from calibrant.answers.confidence.method import Options, register
 from calibrant.answers.confidence.segments import sum_by
 from calibrant.answers.confidence.text_words import rouge_matrices
 from calibrant.core.arrays import Floats, Ints
@@ -17,7 +17,7 @@ _BATCH_CELLS = 4_000_000  # cells of the matrices decomposed at once: 32 MB
 
 
 @register
-def degree_matrix(table: DrawTable, options: MethodOptions) -> Floats:
+def degree_matrix(table: DrawTable, options: Options) -> Floats:
     """Trace of the degree matrix over the squared number of draws.
 
     With similarities from classes this is the chance that two draws, taken with replacement,
@@ -32,7 +32,7 @@ def degree_matrix(table: DrawTable, options: MethodOptions) -> Floats:
 
 
 @register
-def eccentricity(table: DrawTable, options: MethodOptions) -> Floats:
+def eccentricity(table: DrawTable, options: Options) -> Floats:
     """Minus the norm of the centred eigenvectors of the graph Laplacian below the cut.
 
     With similarities from K classes the graph has K components and the norm is exactly
@@ -45,7 +45,7 @@ def eccentricity(table: DrawTable, options: MethodOptions) -> Floats:
 
 
 @register
-def kernel_language_entropy(table: DrawTable, _: MethodOptions) -> Floats:
+def kernel_language_entropy(table: DrawTable, _: Options) -> Floats:
     """Von Neumann entropy of the unit-trace linear kernel of unit-length embeddings, as exp(-H).
 
     One-hot embeddings give the discrete semantic entropy.
@@ -61,7 +61,7 @@ def kernel_language_entropy(table: DrawTable, _: MethodOptions) -> Floats:
 
 
 @register
-def eigv(table: DrawTable, options: MethodOptions) -> Floats:
+def eigv(table: DrawTable, options: Options) -> Floats:
     """Minus the sum of max(0, 1 - eigenvalue) of the normalised graph Laplacian.
 
     With similarities from K classes each class is a component with one eigenvalue 0 and the
@@ -96,7 +96,7 @@ def _spread(stack: Floats) -> Floats:
 Stacks = Iterator[tuple[Ints, Floats]]
 
 
-def similarity_stacks(table: DrawTable, options: MethodOptions) -> Stacks:
+def similarity_stacks(table: DrawTable, options: Options) -> Stacks:
     """Yield units with their (draws, draws) similarities, as the options choose them."""
     if options.similarity == "classes":
         return _equal_classes(table.samples)

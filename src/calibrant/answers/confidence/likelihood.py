@@ -6,7 +6,7 @@ import numpy as np
 
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
 from calibrant.answers.confidence.frequency import class_entropy
-from calibrant.answers.confidence.method import MethodOptions, register, threshold
+from calibrant.answers.confidence.method import Options, register, threshold
 from calibrant.answers.confidence.segments import mean_by, ratio, sum_by
 from calibrant.core.arrays import Floats, Mask
 
@@ -70,7 +70,7 @@ def draw_scale(block: DrawBlock) -> Floats:
 
 
 @register
-def prob_entropy(table: DrawTable, options: MethodOptions) -> Floats:
+def prob_entropy(table: DrawTable, options: Options) -> Floats:
     """Monte-Carlo predictive entropy of whole texts, as exp(-H).
 
     The ``paper`` variant is exp of the sum of p log p over the drawn texts, as the authors' code
@@ -81,7 +81,7 @@ def prob_entropy(table: DrawTable, options: MethodOptions) -> Floats:
 
 
 @register
-def norm_prob_entropy(table: DrawTable, options: MethodOptions) -> Floats:
+def norm_prob_entropy(table: DrawTable, options: Options) -> Floats:
     """Length-normalised predictive entropy, as exp(-H).
 
     The ``paper`` variant weights each text by its length-normalised probability once more.
@@ -91,13 +91,13 @@ def norm_prob_entropy(table: DrawTable, options: MethodOptions) -> Floats:
 
 
 @register
-def semantic_entropy(table: DrawTable, _: MethodOptions) -> Floats:
+def semantic_entropy(table: DrawTable, _: Options) -> Floats:
     """Entropy over classes weighted by summed text probability, as exp(-H)."""
     block = table.samples
     return np.exp(-class_entropy(block, class_mass(block)))
 
 
-def _aggregated(table: DrawTable, options: MethodOptions, *, name: str) -> Floats:
+def _aggregated(table: DrawTable, options: Options, *, name: str) -> Floats:
     """Return the unnormalised mass of the classes at or above tau.
 
     Of sca every draw counts. Where questions have different numbers of draws, masses are scaled
@@ -123,7 +123,7 @@ register(partial(_aggregated, name="sca_distinct"), "sca_distinct")
 
 
 @register
-def snca(table: DrawTable, options: MethodOptions) -> Floats:
+def snca(table: DrawTable, options: Options) -> Floats:
     """Normalised mass of the classes at or above tau (constant 1 for tau = 0)."""
     block, unit = table.samples, table.samples.classes.unit
     mass = class_mass(block)
@@ -132,31 +132,31 @@ def snca(table: DrawTable, options: MethodOptions) -> Floats:
 
 
 @register
-def perplexity(table: DrawTable, _: MethodOptions) -> Floats:
+def perplexity(table: DrawTable, _: Options) -> Floats:
     """Exponential of the mean token log-prob, the inverse of the perplexity."""
     return np.exp(table.greedy.of_first(table.greedy.per_token))
 
 
 @register
-def sequence_probability(table: DrawTable, _: MethodOptions) -> Floats:
+def sequence_probability(table: DrawTable, _: Options) -> Floats:
     """Product of the greedy answer's token probabilities."""
     return np.exp(table.greedy.of_first(table.greedy.logprob))
 
 
 @register
-def min_token_probability(table: DrawTable, _: MethodOptions) -> Floats:
+def min_token_probability(table: DrawTable, _: Options) -> Floats:
     """Smallest token probability of the greedy answer."""
     return np.exp(table.greedy.of_first(table.greedy.min_logprob))
 
 
 @register
-def pmi(table: DrawTable, _: MethodOptions) -> Floats:
+def pmi(table: DrawTable, _: Options) -> Floats:
     """Mean over tokens of log p with the question minus log p without it."""
     block = table.greedy
     return block.of_first((block.logprob - block.alone_logprob) / block.tokens)
 
 
-def _chosen(block: DrawBlock, logprob: Floats, options: MethodOptions) -> Floats:
+def _chosen(block: DrawBlock, logprob: Floats, options: Options) -> Floats:
     """Return log p of each draw, or the authors' n p log p so that the mean is their sum."""
     if options.variant == "default":
         return logprob

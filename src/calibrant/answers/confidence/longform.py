@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.answers.confidence.compact import DrawTable
-from calibrant.answers.confidence.method import MethodOptions, register
+from calibrant.answers.confidence.method import Options, register
 from calibrant.answers.confidence.text_words import (
     greedy_texts,
     is_function_word,
@@ -243,19 +243,19 @@ def _claims_of_greedy(table: DrawTable, reduce: Callable[[Sequence[float]], floa
 
 
 @register
-def claim_support(table: DrawTable, _: MethodOptions) -> Floats:
+def claim_support(table: DrawTable, _: Options) -> Floats:
     """Mean over claims of the greedy answer; undefined where it makes none."""
     return _claims_of_greedy(table, lambda values: float(np.mean(values)))
 
 
 @register
-def claim_support_min(table: DrawTable, _: MethodOptions) -> Floats:
+def claim_support_min(table: DrawTable, _: Options) -> Floats:
     """Least supported claim of the greedy answer."""
     return _claims_of_greedy(table, min)
 
 
 @register
-def luq(table: DrawTable, _: MethodOptions) -> Floats:
+def luq(table: DrawTable, _: Options) -> Floats:
     """Mean over samples and their sentences of the support by the other samples."""
     value = np.full(len(table), np.nan)
     for unit, texts in texts_by_unit(table.samples):

@@ -18,7 +18,7 @@ About: TypeAlias = Literal["modal", "selected", "greedy", "own", "first", "optio
 
 
 @dataclass(frozen=True, slots=True)
-class MethodOptions:
+class Options:
     """Choices that change values; each one is written down with the scores.
 
     Parameters
@@ -100,7 +100,7 @@ class Scored:
     failures: Ints | None = None
 
 
-MethodFunction: TypeAlias = Callable[[DrawTable, MethodOptions], Scored | Floats]
+MethodFunction: TypeAlias = Callable[[DrawTable, Options], Scored | Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Method:
     default_tau: float | None = None
     cost: str = ""
 
-    def scored(self, table: DrawTable, options: MethodOptions) -> Scored:
+    def scored(self, table: DrawTable, options: Options) -> Scored:
         """Return the scores of all units, each paired with the answer that it is about.
 
         A function that returns bare values leaves the pairing to what the method declares.
@@ -205,7 +205,7 @@ def register(function: MethodFunction, name: str | None = None) -> MethodFunctio
     return function
 
 
-def threshold(name: str, options: MethodOptions) -> float:
+def threshold(name: str, options: Options) -> float:
     """Return tau: the one asked for, or the method's default."""
     return options.tau if options.tau is not None else METHODS[name].default_tau or 0.0
 

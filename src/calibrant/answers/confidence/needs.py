@@ -8,15 +8,15 @@ from typing import TypeAlias
 import numpy as np
 
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
-from calibrant.answers.confidence.method import METHODS, Method, MethodOptions
+from calibrant.answers.confidence.method import METHODS, Method, Options
 from calibrant.core.arrays import Mask
 from calibrant.core.method_words import catalogue
 
-Present: TypeAlias = Callable[[DrawTable, MethodOptions], Mask]
+Present: TypeAlias = Callable[[DrawTable, Options], Mask]
 
 
 @dataclass(frozen=True, slots=True)
-class InputKind:
+class Need:
     """One kind of input.
 
     Parameters
@@ -60,7 +60,7 @@ def _with_alternatives(block: DrawBlock) -> Mask:
     return _told(block, block.columns.rows_with_alternatives(len(block)))
 
 
-def _similar(table: DrawTable, options: MethodOptions) -> Mask:
+def _similar(table: DrawTable, options: Options) -> Mask:
     if options.similarity == "classes":
         return _has_class(table.samples)
     if options.similarity == "lexical":
@@ -71,21 +71,21 @@ def _similar(table: DrawTable, options: MethodOptions) -> Mask:
     return np.array([matrix is not None for matrix in values], dtype=bool)
 
 
-def _embedded(table: DrawTable, _: MethodOptions) -> Mask:
+def _embedded(table: DrawTable, _: Options) -> Mask:
     block = table.samples
     if block.embedding is None:
         return np.zeros(len(table), dtype=bool)
     return block.complete(block.embedding.sum(axis=1))
 
 
-def _listed(table: DrawTable, _: MethodOptions) -> Mask:
+def _listed(table: DrawTable, _: Options) -> Mask:
     block = table.greedy
     if block.top is None:
         return np.zeros(len(table), dtype=bool)
     return np.bincount(block.unit[block.top.row], minlength=len(table)) > 0
 
 
-def _texts(table: DrawTable, _: MethodOptions) -> Mask:
+def _texts(table: DrawTable, _: Options) -> Mask:
     block = table.samples
     return block.count > 0 if block.string is not None else np.zeros(len(table), dtype=bool)
 
@@ -94,12 +94,12 @@ def _masses(name: str) -> Present:
     return lambda table, _: ~np.isnan(table.block(name).of_first(table.block(name).true_mass))
 
 
-def _voted(table: DrawTable, options: MethodOptions, *, purpose: str) -> Mask:
+def _voted(table: DrawTable, options: Options, *, purpose: str) -> Mask:
     block = table.block(purpose)
     return (block.count > 0) if options.impute is not None else block.some(block.vote)
 
 
-def _drawn(table: DrawTable, _: MethodOptions, *, purpose: str) -> Mask:
+def _drawn(table: DrawTable, _: Options, *, purpose: str) -> Mask:
     return table.block(purpose).count > 0
 
 
@@ -133,12 +133,12 @@ _PRESENT: dict[str, Present] = {
 
 
 NEEDS = {
-    name: InputKind(name, words["meaning"], words["missing"], _PRESENT[name])
+    name: Need(name, words["meaning"], words["missing"], _PRESENT[name])
     for name, words in catalogue()["needs"].items()
 }
 
 
-def needs_of(method: Method, options: MethodOptions) -> tuple[str, ...]:
+def needs_of(method: Method, options: Options) -> tuple[str, ...]:
     """Return the needs under these options, the answer that the score is paired with included."""
     extra: tuple[str, ...] = ()
     if method.question_level:
@@ -160,7 +160,7 @@ _GREEDY_IN_PAPER = frozenset(
 )
 
 
-def units_with(table: DrawTable, method: Method, options: MethodOptions) -> dict[str, Mask]:
+def units_with(table: DrawTable, method: Method, options: Options) -> dict[str, Mask]:
     """Return, per need of the method, which units have it."""
     return {
         name: NEEDS[name].present(table, options).astype(bool) for name in needs_of(method, options)

@@ -88,7 +88,7 @@ class Probes:
 
 
 @dataclass(frozen=True)
-class DrawnQuestion:
+class Question:
     """Everything that was drawn for one question from one model.
 
     Parameters
@@ -119,7 +119,7 @@ class DrawnQuestion:
 
     Examples
     --------
-    >>> question = DrawnQuestion(classes=["aspirin"] * 18 + ["tea"] * 2)
+    >>> question = Question(classes=["aspirin"] * 18 + ["tea"] * 2)
     >>> len(question.samples)
     20
     """
@@ -160,7 +160,7 @@ class DrawnQuestion:
         )
 
 
-def table_of(questions: Iterable[DrawnQuestion]) -> DrawTable:
+def table_of(questions: Iterable[Question]) -> DrawTable:
     """Put questions built by hand into one compact table."""
     values = list(questions)
     rows: dict[str, list[_Row]] = defaultdict(list)
@@ -182,7 +182,7 @@ def table_of(questions: Iterable[DrawnQuestion]) -> DrawTable:
 _Row = dict[str, Any]
 
 
-def _blocks_of(question: DrawnQuestion) -> Iterator[tuple[str, Draws, _Row]]:
+def _blocks_of(question: Question) -> Iterator[tuple[str, Draws, _Row]]:
     """Yield every block with its draws and what further columns hold: per draw, or for all."""
     yield "samples", question.samples, {}
     for name in ("verb", "verb_samples", "verb_topk", "verb_topk_samples"):
@@ -280,7 +280,7 @@ def _best_option(options: Mapping[str, float] | None) -> tuple[str | None, float
     return best, masses[best] / sum(masses.values())
 
 
-def _with_embeddings(block: DrawBlock, questions: Sequence[DrawnQuestion]) -> DrawBlock:
+def _with_embeddings(block: DrawBlock, questions: Sequence[Question]) -> DrawBlock:
     sizes = {len(vector) for row in questions for vector in row.embeddings or ()}
     if not sizes:
         return block
@@ -300,7 +300,7 @@ def _with_embeddings(block: DrawBlock, questions: Sequence[DrawnQuestion]) -> Dr
     return replace(block, embedding=matrix)
 
 
-def _similarities(questions: Sequence[DrawnQuestion]) -> list[Floats | None] | None:
+def _similarities(questions: Sequence[Question]) -> list[Floats | None] | None:
     values = [question.similarity for question in questions]
     matrices = [None if cells is None else np.asarray(cells, dtype=np.float64) for cells in values]
     return None if all(matrix is None for matrix in matrices) else matrices

@@ -6,7 +6,7 @@ from calibrant.answers.confidence import text_words
 from calibrant.answers.confidence.alternatives import mean_entropy
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
 from calibrant.answers.confidence.graph import similarity_stacks
-from calibrant.answers.confidence.method import MethodOptions, register
+from calibrant.answers.confidence.method import Options, register
 from calibrant.answers.confidence.segments import mean_by, sum_by, weighted_mean
 from calibrant.core.arrays import Floats, Mask
 
@@ -36,26 +36,26 @@ def _relevant_loss(block: DrawBlock) -> Floats:
 
 
 @register
-def token_sar(table: DrawTable, _: MethodOptions) -> Floats:
+def token_sar(table: DrawTable, _: Options) -> Floats:
     """Mean over draws of the log-probability per content token."""
     block = table.samples
     return -mean_by(block.unit, _relevant_loss(block), len(table))
 
 
 @register
-def sent_sar(table: DrawTable, options: MethodOptions) -> Floats:
+def sent_sar(table: DrawTable, options: Options) -> Floats:
     """Sentence-level shift: every draw gains the probability of the draws similar to it."""
     return _supported(table, options, table.samples.probability)
 
 
 @register
-def sar(table: DrawTable, options: MethodOptions) -> Floats:
+def sar(table: DrawTable, options: Options) -> Floats:
     """Both shifts: relevant tokens, then similar texts."""
     probability = np.exp(-_relevant_loss(table.samples))
     return _supported(table, options, probability)
 
 
-def _supported(table: DrawTable, options: MethodOptions, probability: Floats) -> Floats:
+def _supported(table: DrawTable, options: Options, probability: Floats) -> Floats:
     block = table.samples
     finite = ~np.isnan(probability)
     weight = np.where(finite, probability, 0.0)
@@ -70,7 +70,7 @@ def _supported(table: DrawTable, options: MethodOptions, probability: Floats) ->
     return value
 
 
-def similarity_to_greedy(table: DrawTable, options: MethodOptions) -> Floats:
+def similarity_to_greedy(table: DrawTable, options: Options) -> Floats:
     """Return each draw's similarity with the greedy answer: equal meaning, or ROUGE-L."""
     block = table.samples
     if options.similarity == "lexical":
@@ -80,32 +80,32 @@ def similarity_to_greedy(table: DrawTable, options: MethodOptions) -> Floats:
     return np.where(target[block.unit] >= 0, equal.astype(np.float64), np.nan)
 
 
-def _cocoa(table: DrawTable, options: MethodOptions, loss: Floats) -> Floats:
+def _cocoa(table: DrawTable, options: Options, loss: Floats) -> Floats:
     """Return minus the loss of the greedy answer times the samples' disagreement with it."""
     agreement = text_words.mean_by_unit(table.samples, similarity_to_greedy(table, options))
     return -loss * (1.0 - agreement) + 0.0
 
 
 @register
-def cocoa_msp(table: DrawTable, options: MethodOptions) -> Floats:
+def cocoa_msp(table: DrawTable, options: Options) -> Floats:
     """Loss of the whole greedy answer times the share of samples that differ from it."""
     return _cocoa(table, options, -table.greedy.of_first(table.greedy.text_logprob))
 
 
 @register
-def cocoa_ppl(table: DrawTable, options: MethodOptions) -> Floats:
+def cocoa_ppl(table: DrawTable, options: Options) -> Floats:
     """Length-normalised loss of the greedy answer times the disagreement."""
     return _cocoa(table, options, -table.greedy.of_first(table.greedy.per_token))
 
 
 @register
-def cocoa_mte(table: DrawTable, options: MethodOptions) -> Floats:
+def cocoa_mte(table: DrawTable, options: Options) -> Floats:
     """Mean entropy of the greedy answer's tokens times the disagreement."""
     return _cocoa(table, options, mean_entropy(table.greedy))
 
 
 @register
-def semantic_density(table: DrawTable, options: MethodOptions) -> Floats:
+def semantic_density(table: DrawTable, options: Options) -> Floats:
     """Kernel density of the greedy answer among distinct samples.
 
     The Epanechnikov kernel 1 - d^2 is taken with d^2 = 1 - similarity: for classes it is 1 for

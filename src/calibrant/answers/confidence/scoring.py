@@ -11,9 +11,9 @@ import polars as pl
 
 from calibrant.answers.confidence.compact import DrawTable
 from calibrant.answers.confidence.frames import compact_table
-from calibrant.answers.confidence.method import METHODS, Method, MethodOptions, Scored
+from calibrant.answers.confidence.method import METHODS, Method, Options, Scored
 from calibrant.answers.confidence.needs import NEEDS, units_with
-from calibrant.answers.confidence.question import DrawnQuestion, table_of
+from calibrant.answers.confidence.question import Question, table_of
 from calibrant.core.arrays import Mask
 from calibrant.core.errors import UnavailableError
 from calibrant.core.method_words import PAPER
@@ -68,7 +68,7 @@ class Score(float):
         return self
 
 
-def score(method: str, question: DrawnQuestion, **options: Any) -> Score:
+def score(method: str, question: Question, **options: Any) -> Score:
     """Score one question with one method.
 
     Parameters
@@ -78,7 +78,7 @@ def score(method: str, question: DrawnQuestion, **options: Any) -> Score:
     question
         What was drawn for the question.
     **options
-        Fields of :class:`MethodOptions`, such as ``tau=0.1``.
+        Fields of :class:`Options`, such as ``tau=0.1``.
 
     Returns
     -------
@@ -95,14 +95,14 @@ def score(method: str, question: DrawnQuestion, **options: Any) -> Score:
     Examples
     --------
     >>> draws = ["rest"] * 12 + ["aspirin"] * 6 + ["tea"] * 2
-    >>> question = DrawnQuestion(classes=draws, correct=[True] * 18 + [False] * 2)
+    >>> question = Question(classes=draws, correct=[True] * 18 + [False] * 2)
     >>> confidence = score("consistency", question)
     >>> print(round(confidence, 3), confidence.answer, confidence.correct)
     0.6 rest True
     >>> print(round(score("sfca", question, tau=0.2), 3))
     0.9
     """
-    choice, settings = METHODS[method], MethodOptions(**options)
+    choice, settings = METHODS[method], Options(**options)
     table = table_of([question])
     for need, present in units_with(table, choice, settings).items():
         if not present[0]:
@@ -165,7 +165,7 @@ def score_table(
     methods
         Names; None: all.
     **options
-        Fields of :class:`MethodOptions`.
+        Fields of :class:`Options`.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def score_table(
     >>> available[1]["reason"]
     "no texts with a stated confidence (purpose 'verb')"
     """
-    settings = MethodOptions(**options)
+    settings = Options(**options)
     table = draws
     if not isinstance(table, DrawTable):
         table = compact_table(table, semantics, questions, similarities=similarities)
@@ -207,7 +207,7 @@ def score_table(
 
 def availability(table: DrawTable, **options: Any) -> list[dict[str, Any]]:
     """Return, per model and method, whether the inputs are there and what is missing."""
-    settings = MethodOptions(**options)
+    settings = Options(**options)
     keys = ("model", "method", "available", "missing", "reason", "questions")
     return [
         {key: entry[key] for key in keys}
@@ -226,9 +226,7 @@ _EMPTY = pl.DataFrame(
 )
 
 
-def _frame(
-    table: DrawTable, method: Method, scored: Scored, options: MethodOptions
-) -> pl.DataFrame:
+def _frame(table: DrawTable, method: Method, scored: Scored, options: Options) -> pl.DataFrame:
     units = np.flatnonzero(~np.isnan(scored.value))
     label = f"{method.name}{PAPER}" if options.variant == "paper" else method.name
     return pl.DataFrame(
@@ -301,7 +299,7 @@ def _draws_note(table: DrawTable, method: Method, ours: Mask) -> str:
 
 
 def _failures(
-    table: DrawTable, method: Method, scored: Scored, ready: Mask, options: MethodOptions
+    table: DrawTable, method: Method, scored: Scored, ready: Mask, options: Options
 ) -> list[dict[str, object]]:
     if scored.failures is None:
         return []

@@ -21,7 +21,7 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.method_words import catalogue
 
 
-def _stated(block: DrawBlock, options: method.MethodOptions) -> tuple[Floats, Ints]:
+def _stated(block: DrawBlock, options: method.Options) -> tuple[Floats, Ints]:
     """Return stated confidences and the number of unreadable ones per unit."""
     missing = np.isnan(block.stated)
     failures = count_by(block.unit[missing], block.n_units)
@@ -30,7 +30,7 @@ def _stated(block: DrawBlock, options: method.MethodOptions) -> tuple[Floats, In
     return np.where(missing, options.impute, block.stated), failures
 
 
-def _once(table: DrawTable, options: method.MethodOptions, *, purpose: str) -> method.Scored:
+def _once(table: DrawTable, options: method.Options, *, purpose: str) -> method.Scored:
     """Stated confidence of the answer in the same text, or of the greedy answer in a second turn.
 
     Of a list it is the largest one, about that entry. The ``paper`` variant of verb and verb_topk
@@ -50,7 +50,7 @@ for _purpose in ("verb", "verb_topk", "self_ask", "self_ask_cand"):
 
 
 @method.register
-def verb_mean(table: DrawTable, options: method.MethodOptions) -> method.Scored:
+def verb_mean(table: DrawTable, options: method.Options) -> method.Scored:
     """Mean stated confidence of the modal answer over repeated texts.
 
     The ``paper`` variant takes the mean over all texts, whichever answer they give.
@@ -65,7 +65,7 @@ def verb_mean(table: DrawTable, options: method.MethodOptions) -> method.Scored:
     return replace(scored, failures=failures)
 
 
-def _weighted(table: DrawTable, options: method.MethodOptions, *, purpose: str) -> method.Scored:
+def _weighted(table: DrawTable, options: method.Options, *, purpose: str) -> method.Scored:
     """Share of stated confidence that goes to the answer with the largest weight.
 
     The ``paper`` variant is the weight of the greedy answer of another prompt.
@@ -88,7 +88,7 @@ method.register(partial(_weighted, purpose="verb_topk_samples"), "consistency_ve
 
 
 @method.register
-def linguistic_confidence(table: DrawTable, _: method.MethodOptions) -> Floats:
+def linguistic_confidence(table: DrawTable, _: method.Options) -> Floats:
     """Least certain of the words for certainty in the greedy answer's text; 0.9 without one.
 
     Undefined where fewer than one text in twenty has such a word: these answers do not hedge.

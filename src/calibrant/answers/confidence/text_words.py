@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
 from calibrant.answers.confidence.frequency import greedy_agreement
-from calibrant.answers.confidence.method import MethodOptions, register
+from calibrant.answers.confidence.method import Options, register
 from calibrant.answers.confidence.segments import ratio, sum_by
 from calibrant.core.arrays import Floats, Ints
 
@@ -133,7 +133,7 @@ def greedy_texts(table: DrawTable) -> list[str | None]:
 
 
 @register
-def lexical_similarity(table: DrawTable, _: MethodOptions) -> Floats:
+def lexical_similarity(table: DrawTable, _: Options) -> Floats:
     """Mean over pairs of different draws; undefined for one draw."""
     block = table.samples
     value = np.full(len(table), np.nan)
@@ -145,14 +145,14 @@ def lexical_similarity(table: DrawTable, _: MethodOptions) -> Floats:
 
 
 @register
-def lexical_similarity_greedy(table: DrawTable, _: MethodOptions) -> Floats:
+def lexical_similarity_greedy(table: DrawTable, _: Options) -> Floats:
     """Mean lexical similarity with the greedy answer, about the greedy answer."""
     values = rouge_with(table.samples, greedy_texts(table))
     return mean_by_unit(table.samples, values)
 
 
 @register
-def exact_match_greedy(table: DrawTable, _: MethodOptions) -> Floats:
+def exact_match_greedy(table: DrawTable, _: Options) -> Floats:
     """Share of draws that have the greedy answer's words, case and marks aside."""
     block, targets = table.samples, greedy_texts(table)
     pairs = zip(block.unit, texts_of(block), strict=True)
@@ -161,6 +161,6 @@ def exact_match_greedy(table: DrawTable, _: MethodOptions) -> Floats:
 
 
 @register
-def consistency_greedy(table: DrawTable, _: MethodOptions) -> Floats:
+def consistency_greedy(table: DrawTable, _: Options) -> Floats:
     """Agreement of the samples with the greedy answer, about the greedy answer."""
     return greedy_agreement(table)

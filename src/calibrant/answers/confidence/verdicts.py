@@ -5,12 +5,12 @@ from functools import partial
 import numpy as np
 
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
-from calibrant.answers.confidence.method import MethodOptions, Scored, about_greedy, register
+from calibrant.answers.confidence.method import Options, Scored, about_greedy, register
 from calibrant.answers.confidence.segments import count_by, mean_by, ratio, sum_by, weighted_mean
 from calibrant.core.arrays import Floats
 
 
-def _votes(table: DrawTable, options: MethodOptions, *, purpose: str) -> Scored:
+def _votes(table: DrawTable, options: Options, *, purpose: str) -> Scored:
     """Return the share of True among the verdicts that can be read."""
     block = table.block(purpose)
     missing = np.isnan(block.vote)
@@ -19,7 +19,7 @@ def _votes(table: DrawTable, options: MethodOptions, *, purpose: str) -> Scored:
     return about_greedy(value, table, failures=count_by(block.unit[missing], len(table)))
 
 
-def _true_mass(table: DrawTable, options: MethodOptions, *, purpose: str) -> Floats:
+def _true_mass(table: DrawTable, options: Options, *, purpose: str) -> Floats:
     """Return the probability of the token True; what goes to other words counts against it.
 
     The ``paper`` variant is normalised over True and False, as the authors' code has it.
@@ -41,13 +41,13 @@ register(partial(_true_mass, purpose="p_true_cand"), "p_true_prob_cand")
 
 
 @register
-def p_true_ratio(table: DrawTable, _: MethodOptions) -> Floats:
+def p_true_ratio(table: DrawTable, _: Options) -> Floats:
     """Next-token probability of True among True and False only."""
     return _true_share(table.block("p_true"))
 
 
 @register
-def verified_mass(table: DrawTable, _: MethodOptions) -> Floats:
+def verified_mass(table: DrawTable, _: Options) -> Floats:
     """Sum over judged meanings of share times P(True), over the share that was judged.
 
     Several right answers are each called true and add up; several guesses are each called
@@ -78,14 +78,14 @@ def verified_classes(table: DrawTable) -> Floats:
 
 
 @register
-def panel_mean(table: DrawTable, _: MethodOptions) -> Floats:
+def panel_mean(table: DrawTable, _: Options) -> Floats:
     """Mean verdict of the other models."""
     block = table.block("panel")
     return mean_by(block.unit, block.verdict, len(table))
 
 
 @register
-def panel_vote(table: DrawTable, _: MethodOptions) -> Floats:
+def panel_vote(table: DrawTable, _: Options) -> Floats:
     """Share of judges with P(True) above one half; exactly one half counts half."""
     block = table.block("panel")
     belief = block.verdict
@@ -98,8 +98,8 @@ def panel_agreement(table: DrawTable) -> Floats:
 
     Examples
     --------
-    >>> from calibrant.answers.confidence import Greedy, DrawnQuestion, table_of
-    >>> question = DrawnQuestion(greedy=Greedy(answer="Lima"), panel=[0.9, 0.8, 0.2])
+    >>> from calibrant.answers.confidence import Greedy, Question, table_of
+    >>> question = Question(greedy=Greedy(answer="Lima"), panel=[0.9, 0.8, 0.2])
     >>> panel_agreement(table_of([question])).round(3).tolist()
     [0.333]
     """

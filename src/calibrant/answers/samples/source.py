@@ -21,7 +21,7 @@ from calibrant.answers.samples.read import SampleColumns, Samples, read_samples
 from calibrant.answers.semantics.annotate import Annotated, annotate
 from calibrant.answers.semantics.grading.doubt import WORDS
 from calibrant.answers.semantics.grading.verdict import embedded_judge
-from calibrant.answers.semantics.options import Options
+from calibrant.answers.semantics.options import SemanticsOptions
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.data.formats import is_study
@@ -94,7 +94,7 @@ class GradedSamples:
 
 
 def grade_samples(
-    samples: Samples, *, options: Options | None = None, seed: int = 0
+    samples: Samples, *, options: SemanticsOptions | None = None, seed: int = 0
 ) -> GradedSamples:
     """Put answers that mean the same together, grade them, and score every method possible.
 
@@ -257,7 +257,9 @@ _KINDS = ("openai", "anthropic", "gemini", "ollama", "vllm", "llamacpp", "embedd
 
 
 @contextmanager
-def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[Options | None]:
+def judged_options(
+    choice: JudgeChoice | None, ledger: Path | None
+) -> Iterator[SemanticsOptions | None]:
     """Yield options with the judge; every reply is kept in the ledger and never paid for twice.
 
     Parameters
@@ -269,7 +271,7 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
     """
     if choice is None or choice.model == "none":
         embedded = None if choice is not None else reading_judge(ledger)
-        yield None if embedded is None else Options(embedded=embedded)
+        yield None if embedded is None else SemanticsOptions(embedded=embedded)
         return
     if ledger is None:
         raise InputError(
@@ -287,7 +289,7 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
         raise InputError(error.rule, source=name, hint=error.hint) from None
     ledger.parent.mkdir(parents=True, exist_ok=True)
     with open_judge(client, choice.spec["model"], ledger) as judge:
-        yield Options(judge=judge, max_judge_calls=choice.most_calls)
+        yield SemanticsOptions(judge=judge, max_judge_calls=choice.most_calls)
 
 
 def reading_judge(ledger: Path | None) -> EmbeddedJudge | None:

@@ -65,7 +65,7 @@ from calibrant.answers.semantics.judge import SimulatedJudge as SimulatedJudge
 from calibrant.answers.semantics.judge import WhichQuery as WhichQuery
 from calibrant.answers.semantics.judge import mask_instructions as mask_instructions
 from calibrant.answers.semantics.llm_judge import LLMJudge as LLMJudge
-from calibrant.answers.semantics.options import Options as Options
+from calibrant.answers.semantics.options import SemanticsOptions as SemanticsOptions
 from calibrant.answers.semantics.same.cluster import Clusters as Clusters
 from calibrant.answers.semantics.same.cluster import first_appearance
 from calibrant.answers.semantics.same.cluster import pairwise_f1 as pairwise_f1
@@ -89,7 +89,10 @@ from calibrant.core import InputError
 
 
 def cluster_answers(
-    answers: Sequence[str | None], *, question: str | None = None, options: Options | None = None
+    answers: Sequence[str | None],
+    *,
+    question: str | None = None,
+    options: SemanticsOptions | None = None,
 ) -> list[int]:
     """Return the class of each answer to one question, numbered by first appearance.
 
@@ -102,7 +105,7 @@ def cluster_answers(
     question
         The question; it tells names from places and years from dates.
     options
-        See `Options`; by default rules alone decide.
+        See `SemanticsOptions`; by default rules alone decide.
 
     Examples
     --------
@@ -114,7 +117,7 @@ def cluster_answers(
     texts = [extract_answer(answer).answer for answer in answers]
     attempted = [text for text in texts if text is not None]
     group = Group(attempted, [1] * len(attempted), question or "")
-    ids = iter(Settler(options or Options()).settle([group])[0].clusters.ids)
+    ids = iter(Settler(options or SemanticsOptions()).settle([group])[0].clusters.ids)
     return first_appearance([-1 if text is None else next(ids) for text in texts])
 
 
@@ -123,7 +126,7 @@ def grade_answers(
     references: Sequence[References],
     *,
     questions: Sequence[str | None] | None = None,
-    options: Options | None = None,
+    options: SemanticsOptions | None = None,
 ) -> list[bool | None]:
     """Return for each answer whether it is right; None where nothing was attempted.
 
@@ -137,7 +140,7 @@ def grade_answers(
     questions
         One question per row, where known.
     options
-        See `Options`; by default rules and words decide, no model is asked.
+        See `SemanticsOptions`; by default rules and words decide, no model is asked.
 
     Examples
     --------
@@ -160,7 +163,7 @@ def grade_answers(
         Group([extract_answer(answer).answer or (answer or "")], [1], question or "", reference)
         for answer, reference, question in zip(answers, references, request, strict=True)
     ]
-    settler = Settler(options or Options())
+    settler = Settler(options or SemanticsOptions())
     settled = settler.settle(groups)
     settler.read_again(groups, settled)
     return [result.grades[0].correct for result in settled]

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from calibrant.answers.semantics.options import Options
+from calibrant.answers.semantics.options import SemanticsOptions
 from calibrant.answers.semantics.read import ROLES, read_draws
 from calibrant.answers.semantics.settle import Group, Settled, Settler
 from calibrant.answers.semantics.stated import scale_of_all
@@ -45,7 +45,7 @@ def annotate(
     draws: pl.DataFrame,
     questions: pl.DataFrame | None = None,
     *,
-    options: Options | None = None,
+    options: SemanticsOptions | None = None,
     mapper: Mapper | None = None,
 ) -> Annotated:
     """Fill in what the draws say and return the class and grade of each.
@@ -59,7 +59,7 @@ def annotate(
         (names known to be wrong and different from each other). Without references there are
         classes but no grades.
     options
-        See `Options`.
+        See `SemanticsOptions`.
     mapper
         Runs parts of the work and keeps their order, here or elsewhere; the result is the same.
         Only for rules: a judge keeps one docket, and an embedder stays in this process.
@@ -86,7 +86,7 @@ def annotate(
     >>> filled["stated_confidence"].to_list()
     [None, None, 0.9]
     """
-    options = options or Options()
+    options = options or SemanticsOptions()
     _check(draws, questions)
     _check_shared(options, mapper)
     work = _with_questions(draws, questions)
@@ -114,7 +114,7 @@ def _check(draws: pl.DataFrame, questions: pl.DataFrame | None) -> None:
             raise InputError(f"a question_id is given once; {twice!r} is there more often")
 
 
-def _check_shared(options: Options, mapper: Mapper | None) -> None:
+def _check_shared(options: SemanticsOptions, mapper: Mapper | None) -> None:
     if mapper is None:
         return
     for helper, what in ((options.judge, "a judge"), (options.compare, "an embedder")):
@@ -163,7 +163,7 @@ def _with_questions(draws: pl.DataFrame, questions: pl.DataFrame | None) -> pl.D
 
 
 def _read(
-    work: pl.DataFrame, options: Options, mapper: Mapper
+    work: pl.DataFrame, options: SemanticsOptions, mapper: Mapper
 ) -> tuple[pl.DataFrame, Counter[str]]:
     """Read every distinct text once and spread the result over the rows."""
     key = ["text", "role", "kind", "choices"]
@@ -224,7 +224,7 @@ def _settle(
     return verdicts.explode("answer", "class_id", *_GRADED), settled
 
 
-def _settle_part(groups: list[Group], options: Options) -> list[Settled]:
+def _settle_part(groups: list[Group], options: SemanticsOptions) -> list[Settled]:
     return Settler(options).settle(groups)
 
 

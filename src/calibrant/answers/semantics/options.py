@@ -24,7 +24,7 @@ GRADINGS = ("hybrid", "rules", "exact", "embeddings", "judge")
 
 
 @dataclass(frozen=True)
-class Options:
+class SemanticsOptions:
     """Choices for `annotate`.
 
     Parameters

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from calibrant.answers.semantics.extract import extract_answer, not_attempted, parse_vote
-from calibrant.answers.semantics.options import Options
+from calibrant.answers.semantics.options import SemanticsOptions
 from calibrant.answers.semantics.stated import parse_confidence, parse_top_k
 from calibrant.answers.semantics.text.encoding import clean_text
 
@@ -42,14 +42,14 @@ _Text = tuple[str | bytes | None, str, str, list[str] | None]
 _Row = tuple[str | None, float | None, list[str] | None, list[float | None] | None, str, str]
 
 
-def read_draws(texts: pl.DataFrame, options: Options) -> ReadDraws:
+def read_draws(texts: pl.DataFrame, options: SemanticsOptions) -> ReadDraws:
     """Read distinct texts: a row each of text, role, kind of question and choices."""
     notes: Counter[str] = Counter()
     rows = [_read_one(text, options, notes) for text in texts.iter_rows()]
     return ReadDraws(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), notes)
 
 
-def _read_one(values: _Text, options: Options, notes: Counter[str]) -> _Row:
+def _read_one(values: _Text, options: SemanticsOptions, notes: Counter[str]) -> _Row:
     text, role, kind, choices = values
     plain, corrected = clean_text(text)
     for note in corrected:

@@ -12,7 +12,7 @@ from calibrant.answers.semantics.grading.verdict import (
     read_again,
 )
 from calibrant.answers.semantics.judge import Docket, GradeQuery, mask_instructions
-from calibrant.answers.semantics.options import Options
+from calibrant.answers.semantics.options import SemanticsOptions
 from calibrant.answers.semantics.same.cluster import Clusters, cluster_exact
 from calibrant.answers.semantics.same.hybrid import (
     Similarity,
@@ -77,14 +77,14 @@ class Settler:
 
     Examples
     --------
-    >>> settler = Settler(Options())
+    >>> settler = Settler(SemanticsOptions())
     >>> group = Group(["Paris.", "Rome", "paris"], [3, 1, 1], references=["Paris"])
     >>> settled = settler.settle([group])[0]
     >>> settled.clusters.ids, [grade.correct for grade in settled.grades]
     ([0, 1, 0], [True, False, True])
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: SemanticsOptions) -> None:
         self.options = options
         self.grader = Grader(
             Normaliser(options.steps), tolerance=options.tolerance, math=options.math, judge=None

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from calibrant.answers.confidence import METHODS, MethodOptions, needs_of, score_table
+from calibrant.answers.confidence import METHODS, Options, needs_of, score_table
 from calibrant.answers.semantics.annotate import annotate
 from calibrant.apps.serving.given import (
     check_scorable,
@@ -110,7 +110,7 @@ class AsInStudy:
         )  # fmt: skip
         choice = self.config.models[0]
         self.client = open_client(choice, source=source)
-        self._needs = needs_of(METHODS[self._method], MethodOptions(**self.config.scoring.given))
+        self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring.given))
         needs, able = {self._method: self._needs}, self.client.capabilities
         self._wanted = select_probes(needs, self.config, able, kinds=KINDS, model=model).wanted
         self._asker = AskPlanner.of(self.config, choice, self._wanted, able)

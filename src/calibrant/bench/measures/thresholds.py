@@ -29,9 +29,9 @@ def mass_grid(table: DrawTable, *, points: int = 12) -> tuple[float, ...]:
 
     Examples
     --------
-    >>> from calibrant.answers.confidence import DrawnQuestion, table_of
+    >>> from calibrant.answers.confidence import Question, table_of
     >>> logs = [[float(np.log(p))] for p in (0.4, 0.4, 0.1, 0.02)]
-    >>> mass_grid(table_of([DrawnQuestion(classes=[0, 0, 1, 2], token_logprobs=logs)]), points=3)
+    >>> mass_grid(table_of([Question(classes=[0, 0, 1, 2], token_logprobs=logs)]), points=3)
     (0.0, 0.02, 0.1, 0.8)
     """
     mass = class_mass(table.samples)
@@ -61,9 +61,9 @@ def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, object
 
     Examples
     --------
-    >>> from calibrant.answers.confidence import DrawnQuestion, table_of
+    >>> from calibrant.answers.confidence import Question, table_of
     >>> logs = [[float(np.log(p))] for p in (0.6, 0.6, 0.3, 0.02)]
-    >>> asked = DrawnQuestion(
+    >>> asked = Question(
     ...     classes=[0, 0, 1, 2], correct=[1, 1, 0, 0], token_logprobs=logs, model="m"
     ... )
     >>> mass_histogram(table_of([asked]), bins=2)

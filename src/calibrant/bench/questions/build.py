@@ -14,7 +14,7 @@ from calibrant.bench.questions.candidates import (
 )
 from calibrant.bench.questions.facts import FactSet, SiblingNames, foreign_entities
 from calibrant.bench.questions.math_rule import MATH_SOURCE, NUMBER_NAMES, math_questions
-from calibrant.bench.questions.question import Question, named_answer
+from calibrant.bench.questions.question import BenchQuestion, named_answer
 from calibrant.bench.questions.shipped_facts import SHIPPED
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
@@ -28,7 +28,7 @@ DOMAINS = ("award", "office", "region", "math", "river", "language")
 class Benchmark:
     """Questions, and the table that says what they are made of."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[BenchQuestion, ...]
     statistics: tuple[Mapping[str, Any], ...]
     filters: tuple[Mapping[str, Any], ...] = ()
 
@@ -73,7 +73,7 @@ def build_benchmark(
     _check(domains, ks, per_k, own_names=[name for name in facts or {} if name not in DOMAINS])
     by_domain = {name: _facts_of(name, facts or {}) for name in domains if name != "math"}
     foreign = foreign_entities(by_domain) if split_entities and len(by_domain) > 1 else {}
-    request: list[Question] = []
+    request: list[BenchQuestion] = []
     statistics: list[dict[str, Any]] = []
     for name in domains:
         repeated: dict[str, int] = {}
@@ -138,13 +138,13 @@ def _facts_of(name: str, facts: Mapping[str, Sequence[FactSet]]) -> Sequence[Fac
 
 def _pools(
     sets: Sequence[FactSet], ks: Sequence[int], cap: int, foreign: frozenset[str], seed: int
-) -> tuple[dict[int, list[Question]], dict[str, int]]:
+) -> tuple[dict[int, list[BenchQuestion]], dict[str, int]]:
     """Return the candidates by k, and how many were dropped for what."""
     dropped: Counter[str] = Counter()
-    pools: dict[int, list[Question]] = {}
+    pools: dict[int, list[BenchQuestion]] = {}
     share = max(1, cap // len(ks) // len(sets))
     for k in ks:
-        pool: list[Question] = []
+        pool: list[BenchQuestion] = []
         for facts in sets:
             facts.require_complete()
             builder = window_candidates if facts.wording.bounded else union_candidates
@@ -158,8 +158,8 @@ def _pools(
 
 
 def _with_siblings(
-    by_k: Mapping[int, Sequence[Question]], sets: Sequence[FactSet]
-) -> dict[int, list[Question]]:
+    by_k: Mapping[int, Sequence[BenchQuestion]], sets: Sequence[FactSet]
+) -> dict[int, list[BenchQuestion]]:
     """Return the chosen questions, now with the answers that are known to be wrong."""
     names = {facts.relation: SiblingNames(facts) for facts in sets}
     return {k: [names[q.subtype].with_siblings(q) for q in choice] for k, choice in by_k.items()}
@@ -168,7 +168,7 @@ def _with_siblings(
 def _statistics(
     name: str,
     sets: Sequence[FactSet],
-    by_k: Mapping[int, Sequence[Question]],
+    by_k: Mapping[int, Sequence[BenchQuestion]],
     candidates: Mapping[int, int],
     per_k: int,
 ) -> dict[str, Any]:

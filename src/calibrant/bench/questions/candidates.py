@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.bench.questions.facts import FactSet
-from calibrant.bench.questions.question import Question, normalised
+from calibrant.bench.questions.question import BenchQuestion, normalised
 from calibrant.bench.questions.wording import Bounds
 from calibrant.core.errors import InputError, require_known
 
 
 def window_candidates(
     facts: FactSet, k: int, cap: int, *, foreign: Collection[str] = (), rng: np.random.Generator
-) -> list[Question]:
+) -> list[BenchQuestion]:
     """Return up to `cap` candidate questions with exactly `k` right answers.
 
     All windows between recorded values are tried; those with too many or too few answers, an
@@ -51,7 +51,7 @@ def _windows(facts: FactSet, subject: str, k: int, foreign: Collection[str]) -> 
                 yield lower, upper
 
 
-def _window_question(facts: FactSet, subject: str, bounds: Bounds) -> Question:
+def _window_question(facts: FactSet, subject: str, bounds: Bounds) -> BenchQuestion:
     keys = facts.inside(subject, bounds) or set()
     names = facts.answers(subject)
     text = facts.wording.window_text(subject, bounds)
@@ -66,7 +66,7 @@ _TRIES = 40
 
 def union_candidates(
     facts: FactSet, k: int, cap: int, *, foreign: Collection[str] = (), rng: np.random.Generator
-) -> list[Question]:
+) -> list[BenchQuestion]:
     """Return up to `cap` candidate questions with exactly `k` right answers.
 
     Parameters
@@ -115,7 +115,7 @@ def _subject_sets(
         yield from (subjects for subjects in turn if subjects is not None)
 
 
-def _union_question(facts: FactSet, subjects: tuple[str, ...]) -> Question:
+def _union_question(facts: FactSet, subjects: tuple[str, ...]) -> BenchQuestion:
     references = [names for subject in subjects for names in facts.answers(subject).values()]
     meta = {"subjects": list(subjects)}
     return facts.question(facts.wording.union_text(subjects), references, meta)
@@ -125,7 +125,9 @@ STRATA = ("ngrams", "sentence", "random")
 Embed = Callable[[Sequence[str]], npt.NDArray[Any]]
 
 
-def without_duplicates(questions: Sequence[Question]) -> tuple[list[Question], dict[str, int]]:
+def without_duplicates(
+    questions: Sequence[BenchQuestion],
+) -> tuple[list[BenchQuestion], dict[str, int]]:
     """Return the questions without repetitions, and how many were exact or near duplicates.
 
     Near duplicates differ only in case, accents, punctuation or a leading article.
@@ -136,7 +138,7 @@ def without_duplicates(questions: Sequence[Question]) -> tuple[list[Question], d
     return selection, {reason: count for reason, count in times.items() if count}
 
 
-def repetitions(questions: Iterable[Question]) -> Iterator[tuple[Question, str]]:
+def repetitions(questions: Iterable[BenchQuestion]) -> Iterator[tuple[BenchQuestion, str]]:
     """Yield every question, and how it repeats one before it: ``exact``, ``near`` or not at all."""
     texts: set[str] = set()
     forms: set[str] = set()
@@ -148,13 +150,13 @@ def repetitions(questions: Iterable[Question]) -> Iterator[tuple[Question, str]]
 
 
 def choose(
-    candidates: Sequence[Question],
+    candidates: Sequence[BenchQuestion],
     count: int,
     strata: str,
     embed: Embed | None = None,
     *,
     rng: np.random.Generator,
-) -> list[Question]:
+) -> list[BenchQuestion]:
     """Return `count` of the candidates, or all when there are no more.
 
     Parameters

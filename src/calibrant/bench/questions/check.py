@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.bench.questions.candidates import repetitions
 from calibrant.bench.questions.facts import FactSet
 from calibrant.bench.questions.math_rule import KINDS, NUMBER_NAMES, members
-from calibrant.bench.questions.question import Question, normalised
+from calibrant.bench.questions.question import BenchQuestion, normalised
 from calibrant.bench.questions.second_look import second_look
 from calibrant.bench.questions.shipped_facts import SHIPPED
 from calibrant.bench.questions.triples import DOMAIN_RELATION
@@ -21,7 +21,7 @@ _Answers = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    question: Question
+    question: BenchQuestion
     problem: str
     detail: str = ""
     by_alias: bool = False
@@ -29,7 +29,7 @@ class _Finding:
 
 
 def check_questions(
-    questions: Sequence[Question], facts: Mapping[str, Sequence[FactSet]] | None = None
+    questions: Sequence[BenchQuestion], facts: Mapping[str, Sequence[FactSet]] | None = None
 ) -> dict[str, Any]:
     """Return the document of a check: what holds, and every question for which it does not.
 
@@ -129,7 +129,7 @@ class _Facts:
         return self._sets.get(relation)
 
 
-def _check(question: Question, fact_sets: _Facts) -> _Finding:
+def _check(question: BenchQuestion, fact_sets: _Facts) -> _Finding:
     """Match every reference with one derived answer: by main name first, then by any name."""
     sets = _derive_math(question) if question.domain == "math" else _derive(question, fact_sets)
     if isinstance(sets, str):
@@ -159,7 +159,7 @@ def _check(question: Question, fact_sets: _Facts) -> _Finding:
     return _Finding(question, problem, detail, overlapping=overlapping)
 
 
-def _derive_math(question: Question) -> list[_Answers] | str:
+def _derive_math(question: BenchQuestion) -> list[_Answers] | str:
     parsed = read_math(question.text) or read_published(question.text, "math", ())
     names = {name: kind for kind, name in NUMBER_NAMES.items()}
     kind = names.get(parsed.subjects[0], parsed.subjects[0].lower()) if parsed else ""
@@ -169,7 +169,7 @@ def _derive_math(question: Question) -> list[_Answers] | str:
     return [{str(n): (str(n),) for n in members(kind, int(lower), int(upper))}]
 
 
-def _derive(question: Question, fact_sets: _Facts) -> list[_Answers] | str:
+def _derive(question: BenchQuestion, fact_sets: _Facts) -> list[_Answers] | str:
     """Return the answers of each subject asked about, or why they cannot be derived."""
     relation = question.subtype or DOMAIN_RELATION.get(question.domain, "")
     facts = fact_sets.get(question.domain, relation)
@@ -190,7 +190,7 @@ def _derive(question: Question, fact_sets: _Facts) -> list[_Answers] | str:
     return [{key: names for key, names in sets[0].items() if key in keys}]
 
 
-def _shared(questions: Iterable[Question]) -> list[dict[str, Any]]:
+def _shared(questions: Iterable[BenchQuestion]) -> list[dict[str, Any]]:
     """Return for each pair of domains the answer entities that both have."""
     entities: dict[str, dict[str, str]] = defaultdict(dict)
     for question in questions:

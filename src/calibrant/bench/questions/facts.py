@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
 
-from calibrant.bench.questions.question import Question, normalised
+from calibrant.bench.questions.question import BenchQuestion, normalised
 from calibrant.bench.questions.wording import WORDINGS, Bounds, Wording
 from calibrant.core.errors import InputError
 
@@ -130,9 +130,9 @@ class FactSet:
 
     def question(
         self, text: str, references: Iterable[tuple[str, ...]], meta: Mapping[str, Any]
-    ) -> Question:
+    ) -> BenchQuestion:
         """Return a question about these facts."""
-        return Question(
+        return BenchQuestion(
             text=text,
             references=tuple(sorted(references)),
             domain=self.domain,
@@ -246,7 +246,7 @@ class SiblingNames:
         """Keys of all objects."""
         return self._names.keys()
 
-    def with_siblings(self, question: Question) -> Question:
+    def with_siblings(self, question: BenchQuestion) -> BenchQuestion:
         """Return a question of these facts with the names of its wrong answers.
 
         The other objects of its subjects come early only where it has bounds: a question about

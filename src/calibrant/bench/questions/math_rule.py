@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from calibrant.bench.questions.question import Question
+from calibrant.bench.questions.question import BenchQuestion
 from calibrant.core.errors import InputError
 from calibrant.core.registry import Registry
 from calibrant.core.rng import named_stream
@@ -168,7 +168,7 @@ def math_questions(
     kinds: Sequence[str] = tuple(NUMBER_NAMES),
     limit: int = 1_000_000,
     seed: int = 0,
-) -> list[Question]:
+) -> list[BenchQuestion]:
     """Return `count` questions with exactly `k` right answers, shared evenly by the kinds.
 
     The answers of a question are `k` neighbours within their kind. Squares, cubes, Fibonacci
@@ -206,8 +206,10 @@ def math_questions(
     return questions
 
 
-def _of_kind(kind: str, k: int, count: int, limit: int, rng: np.random.Generator) -> list[Question]:
-    questions: list[Question] = []
+def _of_kind(
+    kind: str, k: int, count: int, limit: int, rng: np.random.Generator
+) -> list[BenchQuestion]:
+    questions: list[BenchQuestion] = []
     earlier: set[tuple[int, int]] = set()
     misses = 0
     for first in _starts(kind, k, limit, rng):
@@ -263,8 +265,8 @@ def _interval(
     return int(rng.integers(before, run[0])), int(rng.integers(run[-1] + 1, after))
 
 
-def _question(kind: str, run: Sequence[int], lower: int, upper: int) -> Question:
-    return Question(
+def _question(kind: str, run: Sequence[int], lower: int, upper: int) -> BenchQuestion:
+    return BenchQuestion(
         text=f"Name one {NUMBER_NAMES[kind]} from {lower} to {upper}, both included.",
         references=tuple((str(number),) for number in run),
         domain="math",

@@ -33,7 +33,7 @@ def normalised(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class BenchQuestion:
     """A question whose right answers are known in full.
 
     Parameters
@@ -57,7 +57,7 @@ class Question:
 
     Examples
     --------
-    >>> one = Question("Name one prime from 8 to 12.", (("11",),), "math", "prime", "rule")
+    >>> one = BenchQuestion("Name one prime from 8 to 12.", (("11",),), "math", "prime", "rule")
     >>> one.k, one.question_id
     (1, 'math-1-421dedd918')
     """
@@ -108,14 +108,14 @@ class Question:
 _SHORT_NAME = 4
 
 
-def named_answer(question: Question) -> str | None:
+def named_answer(question: BenchQuestion) -> str | None:
     """Return a right answer that the question itself names; None where it names none.
 
     Names of four letters and more are looked for inside words too: 'Malay' is in 'Malaysia'.
 
     Examples
     --------
-    >>> two = Question("Name one prime number from 2 to 3, both included.", (("2",), ("3",)),
+    >>> two = BenchQuestion("Name one prime number from 2 to 3, both included.", (("2",), ("3",)),
     ...                "math", "prime", "rule")
     >>> named_answer(two)
     '2'
@@ -129,19 +129,19 @@ def named_answer(question: Question) -> str | None:
     return None
 
 
-def question_rows(questions: Iterable[Question]) -> bytes:
+def question_rows(questions: Iterable[BenchQuestion]) -> bytes:
     """Return the questions as JSON lines."""
     return b"".join(orjson.dumps(question.row()) + b"\n" for question in questions)
 
 
-def write_questions(questions: Iterable[Question], path: str | Path) -> None:
+def write_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None:
     """Write the questions as JSON lines; the same questions give the same bytes."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(question_rows(questions))
 
 
-def read_questions(source: Any) -> list[Question]:
+def read_questions(source: Any) -> list[BenchQuestion]:
     """Read questions: a table with text (or question), references, domain and, if given, k.
 
     References may be lists of names or plain names. A ``k`` that is not the number of
@@ -162,7 +162,7 @@ def read_questions(source: Any) -> list[Question]:
     ]
 
 
-def _question(record: Mapping[str, Any], text: str, source: str, row: int) -> Question:
+def _question(record: Mapping[str, Any], text: str, source: str, row: int) -> BenchQuestion:
     references = tuple(
         tuple(names) if isinstance(names, list) else (str(names),)
         for names in record["references"] or ()
@@ -175,7 +175,7 @@ def _question(record: Mapping[str, Any], text: str, source: str, row: int) -> Qu
             row=row,
         )
     meta = record.get("meta") or {}
-    return Question(
+    return BenchQuestion(
         text=text,
         references=references,
         domain=record["domain"],

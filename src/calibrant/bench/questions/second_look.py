@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.answers.semantics.text.encoding import strip_accents
 from calibrant.bench.questions.facts import FactSet
-from calibrant.bench.questions.question import Question, named_answer, normalised
+from calibrant.bench.questions.question import BenchQuestion, named_answer, normalised
 from calibrant.bench.questions.shipped_facts import (
     cldr_official,
     language_names,
@@ -29,13 +29,13 @@ _BARE_ID = re.compile(r"\b[QLP]\d{2,}\b")
 _LONGEST_NAME = 120
 
 
-def implausible(question: Question) -> Iterator[str]:
+def implausible(question: BenchQuestion) -> Iterator[str]:
     """Yield what is implausible about a question, nothing where all is well.
 
     Examples
     --------
-    >>> bad = Question("Name one country where Unknown language is spoken.", (("Antarctica",),),
-    ...                "language", "", "test")
+    >>> text = "Name one country where Unknown language is spoken."
+    >>> bad = BenchQuestion(text, (("Antarctica",),), "language", "", "test")
     >>> list(implausible(bad))
     ['the question asks about something unknown', 'nobody lives in Antarctica']
     """
@@ -55,7 +55,7 @@ def implausible(question: Question) -> Iterator[str]:
         yield f"both right and known to be wrong: {', '.join(sorted(wrong & right))}"
 
 
-def _names(question: Question) -> Iterator[str]:
+def _names(question: BenchQuestion) -> Iterator[str]:
     for names in question.references:
         name = names[0].strip() if names else ""
         if not name:
@@ -68,7 +68,7 @@ def _names(question: Question) -> Iterator[str]:
             yield f"a right answer is longer than a name: {name[:40]}.."
 
 
-def _twice(question: Question) -> Iterator[str]:
+def _twice(question: BenchQuestion) -> Iterator[str]:
     """Yield answers that share a name: k counts them twice."""
     owners: dict[str, int] = {}
     for place, names in enumerate(question.references):
@@ -89,7 +89,7 @@ _LETTERS = re.compile(r"^Name one (?P<kind>.+?) of (?P<country>.+?) whose name i
 _SPAN = re.compile(r"(\d+)\D+(\d+)")
 
 
-def look_at_languages(question: Question) -> str | None:
+def look_at_languages(question: BenchQuestion) -> str | None:
     """Compare with Unicode CLDR and with the list by hand: both must have every right answer."""
     if match := _OF.match(question.text):
         return _languages_of(question, match["names"])
@@ -98,7 +98,7 @@ def look_at_languages(question: Question) -> str | None:
     return UNSEEN
 
 
-def _languages_of(question: Question, text: str) -> str | None:
+def _languages_of(question: BenchQuestion, text: str) -> str | None:
     states = _codes_of_names(text, _state_keys())
     if not states:
         return UNSEEN
@@ -112,7 +112,7 @@ def _languages_of(question: Question, text: str) -> str | None:
     return _first_difference(question, lists, _language_keys(), language_names())
 
 
-def _states_with(question: Question, text: str) -> str | None:
+def _states_with(question: BenchQuestion, text: str) -> str | None:
     tongues = set(_codes_of_names(text, _language_keys()))
     if not tongues:
         return UNSEEN
@@ -128,7 +128,10 @@ def _states_with(question: Question, text: str) -> str | None:
 
 
 def _first_difference(
-    question: Question, lists: Sequence[frozenset[str]], keys: dict[str, str], names: dict[str, str]
+    question: BenchQuestion,
+    lists: Sequence[frozenset[str]],
+    keys: dict[str, str],
+    names: dict[str, str],
 ) -> str | None:
     """Return how the right answers differ from one of the lists of codes; None where they do not.
 
@@ -172,7 +175,7 @@ def _language_keys() -> dict[str, str]:
     return names
 
 
-def look_at_divisions(question: Question) -> str | None:
+def look_at_divisions(question: BenchQuestion) -> str | None:
     """Compare with the divisions that were written down by hand."""
     match = _LETTERS.match(question.text)
     if match is None:
@@ -190,7 +193,7 @@ def look_at_divisions(question: Question) -> str | None:
     return _difference_in_words(wrong, missing)
 
 
-def look_at_numbers(question: Question) -> str | None:
+def look_at_numbers(question: BenchQuestion) -> str | None:
     """Test every number of a Math question by the definition of its kind, one by one."""
     span = _SPAN.search(question.text)
     kind = next((name for name in _DEFINITIONS if name in question.text.lower()), None)
@@ -227,7 +230,7 @@ _DEFINITIONS: dict[str, Callable[[int], bool]] = {
 }
 
 
-_LOOKS: dict[str, Callable[[Question], str | None]] = {
+_LOOKS: dict[str, Callable[[BenchQuestion], str | None]] = {
     "language": look_at_languages,
     "region": look_at_divisions,
     "math": look_at_numbers,
@@ -235,7 +238,7 @@ _LOOKS: dict[str, Callable[[Question], str | None]] = {
 
 
 def second_look(
-    questions: Sequence[Question], own: Mapping[str, FactSet] | None = None
+    questions: Sequence[BenchQuestion], own: Mapping[str, FactSet] | None = None
 ) -> dict[str, Any]:
     """Return what other sources say about the questions.
 
@@ -272,7 +275,7 @@ def second_look(
     return {**counts, "findings": findings}
 
 
-def look_at_second_list(question: Question, facts: FactSet) -> str | None:
+def look_at_second_list(question: BenchQuestion, facts: FactSet) -> str | None:
     """Compare with the second list that a domain of one's own brings."""
     parsed = facts.wording.read(question.text, facts.facts)
     if parsed is None or parsed.bounds is not None:
@@ -290,7 +293,7 @@ def look_at_second_list(question: Question, facts: FactSet) -> str | None:
     return _differ(answers, expected, called)
 
 
-def one_sided(question: Question, facts: FactSet) -> Iterator[str]:
+def one_sided(question: BenchQuestion, facts: FactSet) -> Iterator[str]:
     """Yield where a symmetric list has one direction only: A has B, but B does not have A."""
     parsed = facts.wording.read(question.text, facts.facts)
     for subject in parsed.subjects if parsed is not None else ():
@@ -304,7 +307,7 @@ def one_sided(question: Question, facts: FactSet) -> Iterator[str]:
                 yield f"{peer} has {subject}, but {subject} does not have {peer}"
 
 
-def _contradiction(question: Question, facts: FactSet | None) -> str | None:
+def _contradiction(question: BenchQuestion, facts: FactSet | None) -> str | None:
     if facts is not None and facts.second:
         return look_at_second_list(question, facts)
     look = _LOOKS.get(question.domain)

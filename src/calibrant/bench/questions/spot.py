@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from calibrant.answers.semantics.grading.agreement import cohen_kappa
-from calibrant.bench.questions.question import Question
+from calibrant.bench.questions.question import BenchQuestion
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.data import read_table
@@ -22,7 +22,9 @@ _RIGHT = frozenset({"right", "r", "ok", "yes", "1", "true"})
 _WRONG = frozenset({"wrong", "w", "no", "0", "false", "x"})
 
 
-def spot_questions(questions: Sequence[Question], number: int, *, seed: int = 0) -> list[Question]:
+def spot_questions(
+    questions: Sequence[BenchQuestion], number: int, *, seed: int = 0
+) -> list[BenchQuestion]:
     """Return a simple random sample without replacement, in the order of the benchmark."""
     rng = named_stream(seed, "spot check")
     size = min(number, len(questions))
@@ -31,7 +33,7 @@ def spot_questions(questions: Sequence[Question], number: int, *, seed: int = 0)
 
 
 def write_spot_check(
-    questions: Sequence[Question], path: str | Path, *, number: int = 30, seed: int = 0
+    questions: Sequence[BenchQuestion], path: str | Path, *, number: int = 30, seed: int = 0
 ) -> int:
     """Write a sample for a person to judge: a table (.csv) to fill in, or a page (.html).
 
@@ -45,7 +47,7 @@ def write_spot_check(
     return len(sample)
 
 
-def _spot_table(sample: Sequence[Question]) -> str:
+def _spot_table(sample: Sequence[BenchQuestion]) -> str:
     rows = [
         (q.question_id, q.text, "; ".join(names[0] for names in q.references), "") for q in sample
     ]
@@ -128,7 +130,7 @@ def _agreement(first: Mapping[str, bool], second: Mapping[str, bool]) -> dict[st
     return {"questions": pairs.total(), "equal": equal, "kappa": None if isnan(kappa) else kappa}
 
 
-def spot_page(sample: Sequence[Question]) -> str:
+def spot_page(sample: Sequence[BenchQuestion]) -> str:
     """Return a page on which a person ticks right or wrong, and saves the table."""
     rows = "".join(
         f'<li data-id="{html.escape(question.question_id)}"><p>{html.escape(question.text)}</p>'

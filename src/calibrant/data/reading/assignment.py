@@ -7,8 +7,8 @@ from msgspec import Struct, structs
 
 from calibrant.data.reading.beside import GRADE_ROLES, SAID_ROLES, model_key, models_beside
 from calibrant.data.reading.candidates import (
-    Choice,
     OutcomeCandidate,
+    ReadingChoice,
     SaidCandidate,
     agreement,
     match,
@@ -52,7 +52,7 @@ class ReadingDecision(Struct):
     """What to do with a table: take the first choice, ask about them, or refuse it."""
 
     kind: str
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ReadingChoice, ...] = ()
     doubts: tuple[str, ...] = ()
     why: str = ""
     crowd: tuple[str, ...] = ()
@@ -162,7 +162,7 @@ class _Assignment:
         if outcome.conflict is not None:
             pair = outcome.conflict
             best.notes += (f"{outcome.column} is not the same as {pair.column}.",)
-            near = [Choice((confidence,), pair, best.score - 1, notes=pair.notes)] + [
+            near = [ReadingChoice((confidence,), pair, best.score - 1, notes=pair.notes)] + [
                 choice for choice in near if choice.outcome is not pair
             ]
         doubts = [*best.doubts, *(["which"] if near else []), *(["unsure"] if weak else [])]
@@ -173,10 +173,10 @@ class _Assignment:
         peers += [mode for rival in near[:3] if is_turned(rival) for mode in self._ways(rival)]
         return ReadingDecision(ASK, graded_first(by_evidence([best, *peers]))[:3], tuple(doubts))
 
-    def _ways(self, choice: Choice) -> list[Choice]:
+    def _ways(self, choice: ReadingChoice) -> list[ReadingChoice]:
         return variants(choice, ("direction", "unsure"), self.columns)
 
-    def _crowd(self, best: Choice, choices: Sequence[Choice]) -> tuple[str, ...]:
+    def _crowd(self, best: ReadingChoice, choices: Sequence[ReadingChoice]) -> tuple[str, ...]:
         """Return the columns that may all be the confidence, where none is called like one."""
         confidence, outcome = best.said[0], best.outcome
         if confidence.score >= _NAMED or outcome.pair or name_roles(outcome.column).graded < 2:
@@ -185,7 +185,7 @@ class _Assignment:
         columns = tuple(dict.fromkeys(choice.said[0].column for choice in near))
         return columns if len(columns) >= _CROWD else ()
 
-    def _of_models(self) -> list[Choice]:
+    def _of_models(self) -> list[ReadingChoice]:
         """Return the reading of models side by side, if they stand so."""
         if not self.beside:
             return []
@@ -197,10 +197,12 @@ class _Assignment:
         notes = tuple(dict.fromkeys(note for subset in each for note in subset))
         models = tuple(model for model, _, _ in self.beside)
         return [
-            Choice(statement, outcomes[0], 14 - len(doubts), doubts, notes, None, models, outcomes)
+            ReadingChoice(
+                statement, outcomes[0], 14 - len(doubts), doubts, notes, None, models, outcomes
+            )
         ]
 
-    def _of_classes(self) -> list[Choice]:
+    def _of_classes(self) -> list[ReadingChoice]:
         """Return readings of class probabilities; an outcome that says otherwise is a doubt."""
         matches = []
         for confidence, outcome in self.classes:
@@ -215,11 +217,11 @@ class _Assignment:
             )
             doubts = ("which",) if peers else ()
             matches.append(
-                Choice((confidence,), outcome, 10, doubts, notes, match(confidence, outcome))
+                ReadingChoice((confidence,), outcome, 10, doubts, notes, match(confidence, outcome))
             )
         return matches
 
-    def _of_columns(self) -> list[Choice]:
+    def _of_columns(self) -> list[ReadingChoice]:
         matches = []
         alone = sorted([*self.outcomes, *self.pairs], key=lambda o: -o.score)
         for confidence in self.said[:8]:
@@ -232,7 +234,7 @@ class _Assignment:
                     matches.append(choice)
         return [c for c in matches if c.outcome.column not in self.verdicts]
 
-    def _choice(self, confidence: SaidCandidate, outcome: OutcomeCandidate) -> Choice | None:
+    def _choice(self, confidence: SaidCandidate, outcome: OutcomeCandidate) -> ReadingChoice | None:
         score = confidence.score + outcome.score
         doubts = [doubt for doubt in (confidence.doubt, outcome.doubt) if doubt]
         notes = [*confidence.notes, *outcome.notes]
@@ -264,13 +266,13 @@ class _Assignment:
             notes.append(f"Confidence is higher where {outcome.column} is '{text}'.")
         if outcome.inverted and hit.auroc < 0.45 and hit.z < -3:
             doubts.append("direction")
-        return Choice(
+        return ReadingChoice(
             (confidence,), outcome, score, tuple(dict.fromkeys(doubts)), tuple(notes), hit
         )
 
     # -- the margin -------------------------------------------------------------------------
 
-    def _add_methods(self, best: Choice, choices: Sequence[Choice]) -> None:
+    def _add_methods(self, best: ReadingChoice, choices: Sequence[ReadingChoice]) -> None:
         """Add further confidences that are as strong: they are methods and no question."""
         first = best.said[0]
         if first.score < SAID_LEAST or first.doubt or first.probs:
@@ -299,14 +301,14 @@ class _Assignment:
                 best.said += (confidence,)
                 best.notes += tuple(note for note in confidence.notes if note not in best.notes)
 
-    def _of_one_model(self, best: Choice) -> list[Choice]:
+    def _of_one_model(self, best: ReadingChoice) -> list[ReadingChoice]:
         """Return readings of a confidence that has an outcome of its own among several."""
         if len(best.said) < 2:
             return []
         own = {model_key(o.column, GRADE_ROLES): o for o in self.all_outcomes if not o.pair}
         models = {model_key(confidence.column, SAID_ROLES): confidence for confidence in best.said}
         return [
-            Choice((confidence,), own[model], best.score - 1)
+            ReadingChoice((confidence,), own[model], best.score - 1)
             for model, confidence in models.items()
             if model and model in own and own[model].column != best.outcome.column
         ]
@@ -320,7 +322,7 @@ class _Assignment:
         usual = not (outcome.doubt or outcome.graded or outcome.happened)
         return usual and not peers and not self.pairs and name_roles(outcome.column).right >= 1
 
-    def _with_left_out(self, best: Choice) -> Choice:
+    def _with_left_out(self, best: ReadingChoice) -> ReadingChoice:
         """Say what could have been used and was not."""
         mine = {confidence.column for confidence in best.said}
         remaining = [

@@ -120,7 +120,7 @@ def say_the_same(left: OutcomeCandidate, right: OutcomeCandidate) -> bool:
     return count > 5 and equal > 0.98
 
 
-class Choice(Struct):
+class ReadingChoice(Struct):
     """One way to read a table."""
 
     said: tuple[SaidCandidate, ...]

@@ -15,7 +15,7 @@ from calibrant.core.errors import (
 )
 from calibrant.core.hints import Call, Hint
 from calibrant.data.reading.assignment import ReadingDecision
-from calibrant.data.reading.candidates import Choice, Match
+from calibrant.data.reading.candidates import Match, ReadingChoice
 from calibrant.data.reading.cells import meaning_of
 from calibrant.data.reading.columns import Column
 from calibrant.data.reading.names import columns_called, name_roles
@@ -43,7 +43,7 @@ _DOUBTS = {
 }
 
 
-def options_of(choice: Choice, fixed: Mapping[str, str | None]) -> dict[str, str]:
+def options_of(choice: ReadingChoice, fixed: Mapping[str, str | None]) -> dict[str, str]:
     """Return the options that read a table in this way; those that were named stay away.
 
     Parameters
@@ -103,7 +103,7 @@ def reading_question(
     return QuestionError(rule, readings=readings)
 
 
-def _told(choice: Choice, height: int) -> str:
+def _told(choice: ReadingChoice, height: int) -> str:
     """Return a reading in words, with what follows from it."""
     outcomes = choice.outcomes or (choice.outcome,) * len(choice.said)
     parts = []

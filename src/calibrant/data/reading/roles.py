@@ -11,7 +11,7 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.data.reading.assignment import ASK, REFUSE, Named, ReadingDecision, decide
 from calibrant.data.reading.beside import model_of
-from calibrant.data.reading.candidates import Choice
+from calibrant.data.reading.candidates import ReadingChoice
 from calibrant.data.reading.columns import Column
 from calibrant.data.reading.confidences import said_candidates
 from calibrant.data.reading.derived import Derived, derived_of
@@ -272,7 +272,10 @@ def _with_confidence(
 
 
 def _taken_choice(
-    choice: Choice, columns: dict[str, list[str]], roles: Roles, request: Mapping[str, str | None]
+    choice: ReadingChoice,
+    columns: dict[str, list[str]],
+    roles: Roles,
+    request: Mapping[str, str | None],
 ) -> Roles:
     """Return the roles of a reading that was chosen."""
     options = options_of(choice, {})
@@ -305,7 +308,7 @@ def _taken_choice(
     )
 
 
-def _names_of(choice: Choice) -> list[str]:
+def _names_of(choice: ReadingChoice) -> list[str]:
     return [confidence.column for confidence in choice.said]
 
 

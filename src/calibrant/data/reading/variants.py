@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from calibrant.data.reading.candidates import Choice, SaidCandidate
+from calibrant.data.reading.candidates import ReadingChoice, SaidCandidate
 from calibrant.data.reading.cells import to_scale
 from calibrant.data.reading.columns import Column
 from calibrant.data.reading.outcomes import turned
@@ -14,7 +14,9 @@ from calibrant.data.reading.scales import LEVELS, MIXED
 _OF_OUTCOME = frozenset({"direction", "error", "word", "letters", "decision", "unsure"})
 
 
-def variants(best: Choice, doubts: Sequence[str], columns: Mapping[str, Column]) -> list[Choice]:
+def variants(
+    best: ReadingChoice, doubts: Sequence[str], columns: Mapping[str, Column]
+) -> list[ReadingChoice]:
     """Return the readings that differ from the best one in what is doubtful."""
     request = {*doubts}
     matches = []
@@ -38,7 +40,7 @@ def variants(best: Choice, doubts: Sequence[str], columns: Mapping[str, Column])
     return matches
 
 
-def _on_scale(best: Choice, column: Column, scale: str, note: str = "") -> Choice:
+def _on_scale(best: ReadingChoice, column: Column, scale: str, note: str = "") -> ReadingChoice:
     confidence = best.said[0]
     values = to_scale(column.cells.values, column.cells.marked, scale)
     notes = (note or f"{column.name} is written as {scale}.",)
@@ -46,7 +48,9 @@ def _on_scale(best: Choice, column: Column, scale: str, note: str = "") -> Choic
     return structs.replace(best, said=(peer,), notes=(*notes, *best.outcome.notes), doubts=())
 
 
-def _turned(best: Choice, request: set[str], columns: Mapping[str, Column]) -> list[Choice]:
+def _turned(
+    best: ReadingChoice, request: set[str], columns: Mapping[str, Column]
+) -> list[ReadingChoice]:
     """Return the reading with right and wrong, or sure and unsure, exchanged."""
     confidence, outcome = best.said[0], best.outcome
     flipped = turned(outcome)
@@ -64,7 +68,7 @@ def _turned(best: Choice, request: set[str], columns: Mapping[str, Column]) -> l
     return [reverse, _unsure(best)]
 
 
-def _unsure(choice: Choice) -> Choice:
+def _unsure(choice: ReadingChoice) -> ReadingChoice:
     confidence: SaidCandidate = choice.said[0]
     note = (
         f"{confidence.column} says how unsure the model was: confidence is 1 - {confidence.column}."

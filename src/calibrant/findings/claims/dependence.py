@@ -17,7 +17,12 @@ from calibrant.findings.documents.audits import (
 )
 from calibrant.findings.documents.entries import DataWarning
 from calibrant.metrics.stats.clusters import FEWEST
-from calibrant.metrics.stats.dependence import FEW_GROUPS, LARGE_SHARE, Dependence
+from calibrant.metrics.stats.dependence import (
+    FEW_GROUPS,
+    LARGE_SHARE,
+    Dependence,
+    DependentGroups,
+)
 
 _ONE = "1 question or topic"
 _WITHHELD = "'calibrated' and promises are withheld."
@@ -47,21 +52,26 @@ def dependence_entry(dependence: Dependence, wider: Sequence[float] = ()) -> Dep
     wider
         By how much each grouping widens the interval of the mean gap, where that is known.
     """
-    groups = [
-        DependentGroupsEntry(
-            kind=each.grouping.kind,
-            column=each.grouping.column,
-            words=each.grouping.words,
-            groups=each.count,
-            largest=each.largest,
-            inflation=each.inflation,
-            p_value=each.p_value,
-            wider=ratio,
-        )
-        for each, ratio in zip_longest(dependence.groups, wider)
-    ]
+    pairs = zip_longest(dependence.groups, wider)
+    largest = dependence.dominant
     return DependenceEntry(
-        searched=dict(Counter(dependence.tested)), groups=groups, looked_at=dependence.looked_at
+        searched=dict(Counter(dependence.tested)),
+        groups=[_groups_entry(each, ratio) for each, ratio in pairs],
+        looked_at=dependence.looked_at,
+        dominant=None if largest is None else _groups_entry(largest),
+    )
+
+
+def _groups_entry(groups: DependentGroups, wider: float | None = None) -> DependentGroupsEntry:
+    return DependentGroupsEntry(
+        kind=groups.grouping.kind,
+        column=groups.grouping.column,
+        words=groups.grouping.words,
+        groups=groups.count,
+        largest=groups.largest,
+        inflation=groups.inflation,
+        p_value=groups.p_value,
+        wider=wider,
     )
 
 
@@ -207,6 +217,26 @@ def groups_sentence(groups: DependentGroupsEntry) -> Hint:
     return text + f" There are only {groups.groups}: {_WITHHELD}" if few(groups) else text
 
 
+def _dominant_sentence(groups: DependentGroupsEntry) -> Hint:
+    """Say that one value has most rows, where nobody can see yet what that does.
+
+    Examples
+    --------
+    >>> shared = {"groups": 51, "largest": 0.52, "inflation": 1.0, "p_value": 1.0}
+    >>> user = DependentGroupsEntry(kind="column", column="user", words="user", **shared)
+    >>> _dominant_sentence(user).shell()
+    'One user has 52 % of the rows: others may differ. Intervals between users: --cluster user.'
+    """
+    name = str(groups.column)
+    return Hint(
+        "{0} has {1} of the rows: others may differ. Intervals between {2}: {cluster}.",
+        _ends(groups),
+        percent(groups.largest),
+        _others(name),
+        cluster=name,
+    )
+
+
 def _of_one(name: str) -> str:
     return f"of one {name}" if name.isalpha() and not name.endswith("s") else f"with one {name}"
 
@@ -284,14 +314,15 @@ def dependence_warnings(
     """
     matches: dict[tuple[str, str | None], list[tuple[DependentGroupsEntry, str]]] = {}
     for model, entry in searches:
-        for groups in entry.groups:
+        for groups in (*entry.groups, *([entry.dominant] if entry.dominant else ())):
             matches.setdefault((groups.words, groups.column), []).append((groups, model))
     warnings = []
     for pairs in matches.values():
         widest, _ = max(pairs, key=lambda pair: pair[0].inflation)
         columns = {"cluster": widest.column} if widest.kind in _COLUMNS else {}
         models = list(dict.fromkeys(model for _, model in pairs))
-        sentences = groups_sentence(widest)
+        shown = widest.inflation > 1
+        sentences = groups_sentence(widest) if shown else _dominant_sentence(widest)
         text = sentences.shell() if typed else str(sentences)
         warnings.append(warning("dependent", text, columns=columns, models=models))
     return warnings

@@ -36,7 +36,7 @@ class ReliabilityBand(Part, frozen=True, kw_only=True):
     band_high: list[float | None] = msgspec.field(default_factory=list)
 
 
-class ReliabilityCurve(Part, frozen=True, kw_only=True):
+class ReliabilityDiagram(Part, frozen=True, kw_only=True):
     """Bins and curve of a reliability diagram."""
 
     bins: list[ReliabilityBin]
@@ -176,13 +176,15 @@ class DependenceEntry(Part, frozen=True, kw_only=True):
     """What was searched for rows that hang together, by kind, and what was found.
 
     `of_these` has corrected p-values of what is said of these very groups alone; `looked_at` counts
-    the rows of a table that was read in parts.
+    the rows of a table that was read in parts; `dominant` is a column of which one value has most
+    rows.
     """
 
     searched: dict[str, int] = msgspec.field(default_factory=dict)
     groups: list[DependentGroupsEntry] = msgspec.field(default_factory=list)
     of_these: dict[str, float] = msgspec.field(default_factory=dict)
     looked_at: int | None = None
+    dominant: DependentGroupsEntry | None = None
 
 
 class AuditBlock(Part, frozen=True, kw_only=True):
@@ -202,7 +204,7 @@ class AuditBlock(Part, frozen=True, kw_only=True):
     significance: Significance | None = None
     missing: MissingEntry | None = None
     verification: Verification | None = None
-    reliability: ReliabilityCurve | None = None
+    reliability: ReliabilityDiagram | None = None
     thresholds: Thresholds | None = None
     verdict: Verdict | None = None
     grading: Grading | None = None

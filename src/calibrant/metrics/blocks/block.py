@@ -15,7 +15,7 @@ from calibrant.core.rng import Stream
 from calibrant.metrics import inputs
 from calibrant.metrics.blocks.cell_error import CellError, CellRows
 from calibrant.metrics.blocks.families import CurvatureRange, Ends, Metric, MetricFamily, RowLoss
-from calibrant.metrics.corp import Corp, IsotonicCurve, corp_from_sums, curve_of_sums
+from calibrant.metrics.corp import Corp, ReliabilityCurve, corp_from_sums, curve_of_sums
 from calibrant.metrics.intervals.corp import CorpIntervals, CorpTask, corp_intervals
 from calibrant.metrics.intervals.gap import GapIntervals, gap_intervals, half_highs
 from calibrant.metrics.intervals.gap_model import GapModel, gap_model, gap_of_means, matched_error
@@ -262,7 +262,7 @@ class MetricBlock:
         """The interval of MCB, and what that of DSC needs."""
         return corp_intervals(self.corp_task, self.level)
 
-    def reliability_curve(self, points: int, rng: Stream) -> IsotonicCurve:
+    def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
         """Return the curve by isotonic regression, with the band of perfect calibration."""
         return curve_of_sums(self.distinct, self.fitted, self.row_count, points, self.level, rng)
 

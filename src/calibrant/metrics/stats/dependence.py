@@ -26,6 +26,8 @@ FEW_GROUPS, LARGE_SHARE = 8, 0.4
 _PAIRS_PER_ROW, _MOST_SHARE = 0.01, 0.95
 # Large groups that explain so much of the outcomes tell these in other words (a verdict, a grade).
 _OUTCOME_SHARE, _LARGE_GROUP = 0.4, 25
+# A column with more values, and so many per row, names whom rows come from.
+_LEAST_NAMES, _NAMES_SHARE = 10, 0.05
 # Of many rows a part is tested first: what is as likely by chance is not tested on all of them.
 _HINT = 0.2
 
@@ -91,11 +93,14 @@ class Dependence(Struct, frozen=True):
         Kinds of all groupings and orders that were tested.
     looked_at
         Rows that were looked at; None for all.
+    dominant
+        A column that names whom rows come from, one of whom has most, whether that shows or not.
     """
 
     groups: tuple[DependentGroups, ...] = ()
     tested: tuple[GroupingKind, ...] = ()
     looked_at: int | None = None
+    dominant: DependentGroups | None = None
 
     def of_rows(self, rows: Indices) -> Dependence:
         """Return the same for some of the rows; what was tested stays."""
@@ -169,6 +174,7 @@ def search_groups(
     """
     able = [each for each in groupings if each.kind == "order" or _has_pairs(each.codes)]
     tested = (*idle, *(each.kind for each in able))
+    dominant = _dominant(able)
     rows = CellResiduals.of_rows(confidence, outcome, known)
     groups: list[DependentGroups] = []
     while able and len(groups) < 2:
@@ -186,7 +192,20 @@ def search_groups(
             if each.words != widest.grouping.words
             and (each.kind != "order" or (each.column is None and not ordered))
         ]
-    return Dependence(tuple(groups), tested)
+    shown = {each.grouping.words for each in groups}
+    if dominant is not None and dominant.grouping.words in shown:
+        dominant = None
+    return Dependence(tuple(groups), tested, dominant=dominant)
+
+
+def _dominant(groupings: Iterable[Grouping]) -> DependentGroups | None:
+    """Return the first column of names of which one has too many of the rows; it is not tested."""
+    columns = (each for each in groupings if each.kind == "column")
+    for groups in (_dependent(each, 1.0, 1.0) for each in columns):
+        names = max(_LEAST_NAMES, _NAMES_SHARE * groups.grouping.codes.size)
+        if groups.count > names and groups.largest > LARGE_SHARE:
+            return groups
+    return None
 
 
 def _has_pairs(codes: Indices, step: float = 1.0) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from calibrant.core.errors import PermanentClientError, TransientClientError
-from calibrant.models.capabilities import Preset
+from calibrant.models.capabilities import ProviderPreset
 from calibrant.models.protocol import Json, Message, Request, image_address
 from calibrant.models.replies.chat import ChatAnswer, ChatChoice, Logprobs, Reply, TokenCounts
 from calibrant.models.replies.malformed_reply import bounded_text, short_name, text_of, token_count
@@ -32,7 +32,7 @@ class Wire:
     """
 
     path: str
-    write: Callable[[Request, Preset], dict[str, Json]]
+    write: Callable[[Request, ProviderPreset], dict[str, Json]]
     read: Callable[[Mapping[str, object]], ChatAnswer] | None
     effort: str
 
@@ -76,7 +76,7 @@ def _samplers(request: Request) -> dict[str, float]:
     return {k: int(v) if k == "top_k" else v for k, v in request.sampler.items()}
 
 
-def write_request(request: Request, preset: Preset) -> dict[str, Json]:
+def write_request(request: Request, preset: ProviderPreset) -> dict[str, Json]:
     """Return the body of a call of the chat interface."""
     if request.body is not None:
         return {**request.body, "model": request.model}
@@ -107,7 +107,7 @@ def write_request(request: Request, preset: Preset) -> dict[str, Json]:
 # -- responses -------------------------------------------------------------------------------------
 
 
-def _write_responses(request: Request, _: Preset) -> dict[str, Json]:
+def _write_responses(request: Request, _: ProviderPreset) -> dict[str, Json]:
     body: dict[str, Json] = {
         "model": request.model,
         "input": _turns(
@@ -217,7 +217,7 @@ def _system(request: Request) -> list[str]:
     return [message.text for message in request.messages if message.role == "system"]
 
 
-def _write_messages(request: Request, _: Preset) -> dict[str, Json]:
+def _write_messages(request: Request, _: ProviderPreset) -> dict[str, Json]:
     turns = _turns(request, lambda text: {"type": "text", "text": text}, _image)
     body: dict[str, Json] = {
         "model": request.model,
@@ -260,7 +260,7 @@ def _read_message(answer: Mapping[str, object]) -> ChatAnswer:
 # -- Gemini's content ------------------------------------------------------------------------------
 
 
-def _write_content(request: Request, _: Preset) -> dict[str, Json]:
+def _write_content(request: Request, _: ProviderPreset) -> dict[str, Json]:
     names = {"top_p": "topP", "top_k": "topK"}
     config: dict[str, Json] = {
         "temperature": request.temperature,

@@ -7,7 +7,7 @@ from calibrant.core.errors import CapabilityError
 from calibrant.models.protocol import Capabilities
 from calibrant.models.study.config import StudyConfig
 from calibrant.models.study.plan import Wanted, close_over_needs
-from calibrant.models.study.probes import NEEDS, POOL, PROBES, STATED_POOL, Need
+from calibrant.models.study.probes import NEEDS, POOL, PROBES, STATED_POOL, ProbedInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def select_probes(
         such methods are listed as unavailable instead.
     """
     unavailable: dict[str, str] = {}
-    needs: list[Need] = []
+    needs: list[ProbedInput] = []
     for method, names in methods.items():
         lack = next(filter(None, (_lack(name, able, kinds) for name in names)), None)
         lack = lack or _not_asked(names, config)
@@ -92,7 +92,7 @@ def _not_asked(names: Collection[str], config: StudyConfig) -> str | None:
     return "it takes many calls, so it is asked only where `methods` names it"
 
 
-def _wanted(needs: list[Need], config: StudyConfig, able: Capabilities) -> Wanted:
+def _wanted(needs: list[ProbedInput], config: StudyConfig, able: Capabilities) -> Wanted:
     request = {need.probe for need in needs}
     if config.candidate_pool:
         # Each model says how sure it is of every answer in the way that it is asked about its own.

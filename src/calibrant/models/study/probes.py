@@ -76,7 +76,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class ProbedInput:
     """What brings one kind of input.
 
     Parameters
@@ -109,5 +109,7 @@ PROBES: dict[str, Probe] = {
     name: Probe(**{"name": name, "purpose": name, "prompt": name, **given})
     for name, given in _TABLES["probes"].items()
 }
-NEEDS: dict[str, Need] = {name: Need(**given) for name, given in _TABLES["needs"].items()}
+NEEDS: dict[str, ProbedInput] = {
+    name: ProbedInput(**given) for name, given in _TABLES["needs"].items()
+}
 PROMPT_NAMES = tuple(dict.fromkeys(probe.prompt for probe in PROBES.values()))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from calibrant.findings.documents.audits import ReliabilityBand, ReliabilityBin, ReliabilityCurve
+from calibrant.findings.documents.audits import ReliabilityBand, ReliabilityBin, ReliabilityDiagram
 from calibrant.report.charts.chart import (
     Axis,
     Band,
@@ -34,7 +34,7 @@ Series = tuple[str, str, Sequence[ReliabilityBin]]
 
 
 def reliability_chart(
-    block: ReliabilityCurve, tone: str, title: str, *, name: str = "answer"
+    block: ReliabilityDiagram, tone: str, title: str, *, name: str = "answer"
 ) -> Chart:
     """Return the diagram of one confidence from its `reliability` block."""
     marks: list[Mark] = [*_band(block.curve), *_series(block.bins, tone)]
@@ -63,7 +63,7 @@ def diagram_frame() -> Chart:
     return _diagram("frame", "Share of right answers against confidence", "", [CountMarks([0])])
 
 
-def diagram_marks(block: ReliabilityCurve, tone: str) -> Chart:
+def diagram_marks(block: ReliabilityDiagram, tone: str) -> Chart:
     """Return the marks of one confidence alone, for the frame that all of them share."""
     chart = reliability_chart(block, tone, "")
     without_diagonal = [mark for mark in chart.marks if mark != _DIAGONAL]

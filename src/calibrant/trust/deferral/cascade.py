@@ -22,14 +22,14 @@ from calibrant.trust.trees.residuals import ResidualModel, residual_model
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedAnswers:
+class Choice:
     """Per query, which model answers and how many were asked."""
 
     chosen: Ints
     asked: Ints
 
 
-def choose(risk: Floats, tolerance: float, *, fallback: str = "lowest") -> RoutedAnswers:
+def choose(risk: Floats, tolerance: float, *, fallback: str = "lowest") -> Choice:
     """Return who answers, given the risk of every model's answer.
 
     The first model with risk at most `tolerance` answers. If none has, the one with the lowest
@@ -47,7 +47,7 @@ def choose(risk: Floats, tolerance: float, *, fallback: str = "lowest") -> Route
     last = risk.shape[1] - 1
     lowest = np.where(np.isfinite(risk).any(axis=1), risk.argmin(axis=1), last)
     peer = lowest if fallback == "lowest" else np.full(len(risk), last)
-    return RoutedAnswers(np.where(subset, first, peer), np.where(subset, first + 1, last + 1))
+    return Choice(np.where(subset, first, peer), np.where(subset, first + 1, last + 1))
 
 
 @dataclass(eq=False, repr=False)
@@ -220,7 +220,7 @@ class Cascade(SavedPolicy):
 
     def route_batch(
         self, features: Any, confidence: Any, *, answer_features: Mapping[str, Any] | None = None
-    ) -> RoutedAnswers:
+    ) -> Choice:
         """Return who answers each of many queries; a model's risk is computed where it is asked."""
         frame = as_frame(features)
         n = frame.height
@@ -242,7 +242,7 @@ class Cascade(SavedPolicy):
             if not pending.size:
                 break
         choice[pending] = best[pending] if self.fallback == "lowest" else len(self.stages_) - 1
-        return RoutedAnswers(choice, request)
+        return Choice(choice, request)
 
     def route(self, features: Row, answers_so_far: Mapping[str, Said]) -> Step:
         """Return what to do next with one query.

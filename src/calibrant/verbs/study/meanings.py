@@ -10,7 +10,7 @@ from calibrant.answers.samples.source import reading_judge
 from calibrant.answers.semantics.asking import ClientAsker
 from calibrant.answers.semantics.extract import extract_answer
 from calibrant.answers.semantics.llm_judge import LLMJudge, open_judge
-from calibrant.answers.semantics.options import Options
+from calibrant.answers.semantics.options import SemanticsOptions
 from calibrant.data import Study
 from calibrant.models.endpoints.embeddings import open_embedder
 from calibrant.models.study.config import SemanticsConfig, StudyConfig
@@ -24,16 +24,16 @@ def answer_in(question: PlannedQuestion, text: str) -> str | None:
     return extract_answer(text, kind=question.kind, choices=question.choices or None).answer
 
 
-def rules_of(chosen: SemanticsConfig) -> Options:
+def rules_of(chosen: SemanticsConfig) -> SemanticsOptions:
     """Return the options of `annotate` without a judge."""
     embedder = open_embedder() if chosen.embeddings else None
-    return Options(
+    return SemanticsOptions(
         clustering=chosen.clustering, grading=chosen.grading, embedder=embedder, math=chosen.math
     )
 
 
 @contextmanager
-def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
+def semantics_options(study: Study, config: StudyConfig) -> Iterator[SemanticsOptions]:
     """Yield the options of `annotate`; a judge asks through the study's ledger and its caps."""
     choice, common = config.semantics, rules_of(config.semantics)
     judge = choice.judge
@@ -62,7 +62,7 @@ def check_semantics(config: StudyConfig, source: str) -> None:
     """
     choice = config.semantics
     embedder = open_embedder() if choice.embeddings else None
-    Options(clustering="rules", grading="rules", embedder=embedder, math=choice.math)
+    SemanticsOptions(clustering="rules", grading="rules", embedder=embedder, math=choice.math)
     if choice.judge is None:
         return
     client = open_client(choice.judge, source=source)
@@ -74,7 +74,7 @@ def check_semantics(config: StudyConfig, source: str) -> None:
         judge.close()
 
 
-def with_embeddings(draws: pl.DataFrame, options: Options) -> pl.DataFrame:
+def with_embeddings(draws: pl.DataFrame, options: SemanticsOptions) -> pl.DataFrame:
     """Return the draws with an embedding of every sampled answer, where there is an embedder."""
     if options.embedder is None:
         return draws
