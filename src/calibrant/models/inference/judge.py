@@ -30,7 +30,6 @@ from calibrant.models.inference.tokens import Tokenizer
 
 MODEL = "smollm2-135m-instruct"
 ADAPTER = "judge_adapter.npz"
-FETCH = f"calibrant models fetch {MODEL}"
 # As in training: longer texts lose their middle.
 _MOST_CHARACTERS, _MOST_REFERENCES = 500, 8
 _MOST_TOKENS, _KEPT_FIRST, _KEPT_LAST = 256, 180, 76
