@@ -1,4 +1,4 @@
-"""The claims of `judge` in worlds whose truth is known: whole tables, as a user gives them."""
+"""The claims of `judge` in worlds whose truth is known: all that is said of one table."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from functools import cache, partial
 import numpy as np
 import polars as pl
 
+from calibrant.data.judge_cells import JudgeColumns
+from calibrant.data.judge_table import read_judge_table
+from calibrant.findings.claims.judge import joined_claims
+from calibrant.labels.judge_entry import JudgeView, judge_entry
 from calibrant.metrics.stats.people_agreement import (
     among_people,
     quadratic_kappa,
@@ -95,24 +99,41 @@ def at_agreement(world, target):
     return replace(world, noise_judge=high)
 
 
+@cache
+def _table(world):
+    """Return a table of a world as it is read: reading is the same for all of them."""
+    model, score, people = world.drawn(np.random.default_rng(7), ITEMS)
+    columns = {f"p{k}": people[:, k] for k in range(world.people)}
+    frame = pl.DataFrame({"model": _names(model), "judge": score, **columns})
+    return read_judge_table(frame, JudgeColumns(judge=["judge"], human=list(columns)))
+
+
+def _names(model):
+    return np.char.add("m", model.astype(str))
+
+
 def _run(rng, *, world, n):
     """Yield the claims of one table of which `n` rows are rated at random."""
     model, score, people = world.drawn(rng, ITEMS)
     rated = np.isin(np.arange(ITEMS), rng.choice(ITEMS, n, replace=False))
-    columns = {f"p{k}": np.where(rated, people[:, k], np.nan) for k in range(world.people)}
-    named = np.array([f"m{code}" for code in range(world.models)])[model]
-    frame = pl.DataFrame({"model": named, "judge": score, **columns})
-    found = judge(frame, judge=["judge"], human=list(columns), margin=MARGIN, existing="random")
+    table = replace(
+        _table(world),
+        scores={"judge": score},
+        people=np.where(rated[:, None], people, np.nan),
+        sides=np.unique(_names(model), return_inverse=True)[1][:, None],
+    )
+    view = JudgeView(table, "judge", score, table.scales["judge"])
+    entry, _ = judge_entry(view, about={"model": "", "method": "judge", "fitted_on": {}})
     known, span = truth(world), 1.0 if world.binary else SPAN
-    mean = found.results[0].people_mean.combined
+    mean = entry.people_mean.combined
     inside = mean.low <= row_mean(people).mean() <= mean.high
     # Every sentence on the mean tells its interval.
     yield Said("judge.people_mean", True, not inside)
-    for claim in found.claims:
-        yield from _said(claim, known, world, span, found)
+    for claim in joined_claims([entry], margin=MARGIN):
+        yield from _said(claim, known, world, span, entry)
 
 
-def _said(claim, known, world, span, found):
+def _said(claim, known, world, span, entry):
     shown, near = claim.outcome == "shown", claim.outcome == "equivalent"
     # The truth is known to within this.
     close = 0.004 * span
@@ -127,7 +148,7 @@ def _said(claim, known, world, span, found):
         )
         yield Said(claim.id, shown or near, wrong)
     elif claim.id == "judge.meaning":
-        most = max(found.results[0].map, key=lambda row: row.labels)
+        most = max(entry.map, key=lambda row: row.labels)
         inside = most.low <= known["meaning"][most.score] <= most.high
         yield Said(claim.id, True, not inside)
     elif claim.id == "judge.favours":
