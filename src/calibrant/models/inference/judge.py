@@ -98,12 +98,11 @@ class EmbeddedJudge:
         """Return log-odds that answers mean their references: of (question, references, answer)."""
         prompts = [MeaningQuery(*each).prompt for each in asked]
         keys = [_key(prompt) for prompt in prompts]
-        known = self._known
-        missing = {k: text for k, text in zip(keys, prompts, strict=True) if k not in known}
+        missing = {k: text for k, text in zip(keys, prompts, strict=True) if k not in self._known}
         if missing:
             for texts, values in self._read(list(missing.values())):
                 self._remember({_key(x): float(v) for x, v in zip(texts, values, strict=True)})
-        return np.array([known[key] for key in keys], dtype=np.float64)
+        return np.array([self._known[key] for key in keys], dtype=np.float64)
 
     def _read(self, prompts: Sequence[str]) -> Iterator[tuple[list[str], Array]]:
         """Yield texts with their scores, a step at a time."""

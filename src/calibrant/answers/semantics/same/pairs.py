@@ -125,35 +125,34 @@ class PairReader:
 
     def answer_all(self, queries: Sequence[Query]) -> list[Reply]:
         """Return one reply per query: the answer that is most surely the same, if any is."""
-        each = [_compared(query) for query in queries]
-        pairs = list(dict.fromkeys(pair for compared in each for pair in compared))
-        ways = [(q, (x,), y) for q, a, b in pairs for x, y in ((a, b), (b, a))]
-        scores = self.judge.scores(ways).reshape(-1, 2).mean(axis=1)
-        known = dict(zip(pairs, map(float, scores), strict=True))
+        compared = [_pairs(query) for query in queries]
+        pairs = list(dict.fromkeys(pair for each in compared for pair in each))
+        both_ways = [(q, (x,), y) for q, a, b in pairs for x, y in ((a, b), (b, a))]
+        scores = self.judge.scores(both_ways).reshape(-1, 2).mean(axis=1)
+        score_of = dict(zip(pairs, map(float, scores), strict=True))
         return [
-            _chosen(query, [known[pair] for pair in compared])
-            for query, compared in zip(queries, each, strict=True)
+            _choice(query, [score_of[pair] for pair in each])
+            for query, each in zip(queries, compared, strict=True)
         ]
 
 
 # Log-odds from which two answers are one.
-_ONE = 0.0
+_SAME_SCORE = 0.0
 
 
-def _compared(query: Query) -> list[tuple[str, str, str]]:
+def _pairs(query: Query) -> list[Pair]:
     """Return the pairs that a query is about, without what speaks to a judge."""
     if isinstance(query, SameQuery):
-        mine: str = query.a
-        others: Sequence[str] = (query.b,)
+        answer, candidates = query.a, (query.b,)
     else:
         assert isinstance(query, WhichQuery)
-        mine, others = query.answer, query.candidates
-    shown = mask_instructions(mine).text
-    return [(query.question, shown, mask_instructions(other).text) for other in others]
+        answer, candidates = query.answer, query.candidates
+    text = mask_instructions(answer).text
+    return [(query.question, text, mask_instructions(each).text) for each in candidates]
 
 
-def _chosen(query: Query, scores: Sequence[float]) -> bool | int:
+def _choice(query: Query, scores: Sequence[float]) -> bool | int:
     best = max(range(len(scores)), key=scores.__getitem__)
     if isinstance(query, SameQuery):
-        return scores[best] >= _ONE
-    return best if scores[best] >= _ONE else -1
+        return scores[best] >= _SAME_SCORE
+    return best if scores[best] >= _SAME_SCORE else -1
