@@ -1,10 +1,12 @@
 """The structure: no circles of imports, no file or function that overflows."""
 
 import ast
+import importlib.util
 import re
 from collections import Counter
 
 import grimp
+import pytest
 from studies.measures import RUN, code_lines, function_lengths, p90, repeated_lines
 
 from support import ROOT
@@ -121,7 +123,7 @@ def test_nothing_is_defined_that_nobody_names():
         for path in modules
         if path.name != "__init__.py"
         for name in defined(path)
-        if named[name] < 1 and not name.startswith("__")
+        if named[name] < 1 and not name.startswith(("__", "pytest_"))
     ]
     assert unused == [], "delete what nothing but a test names"
 
@@ -145,3 +147,17 @@ def test_a_run_that_stands_twice_is_counted_at_both_places():
     run = "".join(f"x{number} = {number}\n" for number in range(RUN))
     assert repeated_lines([f"import os\n{run}a = 1\n", f"b = 2\n{run}"]) == 2 * RUN
     assert repeated_lines([run, run.replace("x0", "y")]) == 0
+
+
+PACKAGES = sorted(path.parent for path in SOURCE.glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_a_package_says_where_to_start(package):
+    words = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+    sentence, _, start = words.partition("\n\n")
+    assert sentence.endswith(".") and start.startswith("Start with")
+    for name in re.findall(r"`([a-z_.]+(?:\.[A-Za-z_]+)?)`", start):
+        module, _, last = f"calibrant.{package.name}.{name}".rpartition(".")
+        found = importlib.util.find_spec(f"{module}.{last}") if "." not in name else None
+        assert found or hasattr(importlib.import_module(module), last), name

@@ -1,4 +1,7 @@
-"""The command line."""
+"""The command line: words of a shell become a call of a verb, and its result text or JSON.
+
+Start with `catalog.VERBS` and `command.VerbCommand`.
+"""
 
 import os
 

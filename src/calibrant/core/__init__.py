@@ -1,4 +1,8 @@
-"""What every layer stands on: errors, estimates, seeds, registry, optional imports."""
+"""What every other package stands on, and which knows none of them.
+
+Start with `errors.InputError` (what a person is told: file, row, rule, way out), `verb.verb` (one
+declaration per verb, for shell, Python and app) and `hints.Call` (a next step that can be typed).
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,8 @@
-"""Tables, their schemas, studies and the ledger."""
+"""Any file becomes one checked table, with how it was read.
+
+Start with `reading.record.Reading` (which column plays which role), `scores.load_scores` (the one
+door of tables) and `score_table.Scores` (checked rows and their blocks).
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,8 @@
-"""What a label budget can and cannot show."""
+"""What a label budget can and cannot show; labelling, and watching over time.
+
+Start with `plan.plan_document`, `labelling.session.LabelSession` (which rows to label next, and what
+the labels say) and `watching.watch.CalibrationWatch` (when a promise no longer holds).
+"""
 
 from typing import TYPE_CHECKING
 
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from calibrant.labels.labelling.stopping import SequentialAudit as SequentialAudit
     from calibrant.labels.labelling.stopping import claim_bounds as claim_bounds
     from calibrant.labels.labelling.stopping import stop_decision as stop_decision
+    from calibrant.labels.meaning_plan import meaning_plan as meaning_plan
     from calibrant.labels.plan import PRESETS as PRESETS
     from calibrant.labels.plan import Goal as Goal
     from calibrant.labels.plan import Preset as Preset

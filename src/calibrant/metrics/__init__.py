@@ -1,4 +1,8 @@
-"""Calibration, scoring and discrimination metrics on arrays."""
+"""Arrays become numbers with intervals.
+
+Start with `registry.METRICS` (one declaration per metric), `blocks.block.MetricBlock` (values,
+outcomes and units, as rows or as cells) and `stats` (pure statistics, which import no other metrics).
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,8 @@
-"""Endpoints that answer questions: HTTP, embedded model, replay."""
+"""Endpoints that answer questions, asked once, and remembered.
+
+Start with `endpoints.factory.open_client`, `dispatch.dispatcher.Dispatcher` (who is asked what, how
+often, for how much) and `ledger.store.Ledger` (every answer that was paid for).
+"""
 
 from typing import TYPE_CHECKING
 

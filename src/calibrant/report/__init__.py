@@ -1,4 +1,8 @@
-"""Renderers of result documents: terminal, Markdown, HTML, figures."""
+"""Documents become terminals, pages, Markdown, tables and pictures.
+
+Start with `result.Result` (what a verb returns), `blocks.Table` (cells that stay numbers until a
+writer takes them) and `charts.chart.Chart` (a picture, described once).
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,9 @@
-"""Where confidence is wrong, what it costs, when to ask someone else, when to answer alone."""
+"""Where confidence is wrong, what it costs, when to ask someone else, when to answer alone.
+
+Start with `selective.fit.Selective` (a threshold that keeps a limit),
+`segments.confidence_groups.ConfidenceGroups` (groups beyond the confidence) and
+`policies.load_policy` (what a program asks).
+"""
 
 from typing import TYPE_CHECKING
 
