@@ -235,3 +235,33 @@ def test_the_tail_is_that_of_a_gamma_law():
     for at in (2.0, 4.0, 6.0):
         exact = float((draws > at).mean())
         assert pearson_tail(at, 4.0, 8.0) == pytest.approx(exact, rel=0.08)
+
+
+@pytest.mark.parametrize("kind", ["numbers with gaps", "ids without separators", "seconds"])
+def test_ids_and_times_as_other_programs_write_them(kind):
+    """A missing number makes floats of a column; `q17v3` has no separator; logs count seconds."""
+    rng = np.random.default_rng(16)
+    n = 3_000
+    codes = np.sort(rng.integers(0, 40, n)) if kind == "seconds" else rng.integers(0, 300, n)
+    confidence, outcome = answers(rng, codes, 0.15)
+    order = rng.permutation(n)
+    column = {
+        "numbers with gaps": np.where(rng.random(n) < 0.02, np.nan, codes[order] + 1_000.0),
+        "ids without separators": [f"q{code}v{k}" for k, code in enumerate(codes[order])],
+        "seconds": 1_700_000_000 + 86_400 * codes[order] + rng.integers(0, 80_000, n),
+    }[kind]
+    words = {
+        "numbers with gaps": {"x"},
+        "ids without separators": {"x without its last number"},
+        "seconds": {"day of x", "order of x"},
+    }[kind]
+    assert words & set(words_of({"x": column}, confidence[order], outcome[order]))
+
+
+def test_scores_are_no_numbers_of_customers():
+    """Whole floats of a scale, and shares, tell how good an answer is, not whose it is."""
+    rng = np.random.default_rng(17)
+    stars = rng.integers(1, 6, 300).astype(float)
+    stars[::9] = np.nan
+    frame = pl.DataFrame({"stars": stars, "share": rng.random(300), "full": np.arange(300.0)})
+    assert [each.kind for each in row_groupings(frame)] == ["order"]

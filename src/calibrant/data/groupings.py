@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
-from calibrant.core.arrays import Array, Floats, Indices, Mask
+from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.data.label_schema import SPREAD
 from calibrant.data.reading import Reading
 from calibrant.data.reading.names import WORDS, bare
 from calibrant.data.score_table import ScoreBlock, Scores
+from calibrant.data.text_groups import TextWords, value_codes
 from calibrant.metrics.stats.dependence import (
     Dependence,
     Grouping,
@@ -23,7 +23,6 @@ from calibrant.metrics.stats.dependence import (
     search_groups,
 )
 from calibrant.metrics.stats.group_test import CellResiduals
-from calibrant.metrics.stats.near_texts import near_equal_texts
 
 # Fewer rows show no dependence; with more, near-equal texts are not searched.
 LEAST_ROWS, MOST_TEXTS = 100, 200_000
@@ -35,7 +34,6 @@ _KNOWN_BINS = 10
 # Of many rows so many tell which groupings are worth a look at all of them. They are drawn at
 # random: every tenth row of a sorted table may be one of each group.
 _PART, _MANY, _SEED = 10_000, 20_000, 59
-_EDGE, _MULTIPLIER = range(5), np.uint64(0x9E3779B97F4A7C15)
 _SEPARATOR = r"[-_/#:|.@\s]+"
 _DATE = r"^\d{4}-\d\d-\d\d"
 _OWN = frozenset(("model", "method", "answer", "weights", "correct", "confidence", "cluster_id"))
@@ -98,7 +96,7 @@ def _known_groups(frame: pl.DataFrame, names: Collection[str]) -> list[Indices]:
             ranks = column.rank("dense", descending=False).fill_null(0).to_numpy()
             known.append((ranks * _KNOWN_BINS / (ranks.max() + 1)).astype(np.intp))
         elif column.len() and not column.dtype.is_nested():
-            ways = _values(name, _codes(column.cast(pl.String)))
+            ways = _values(name, value_codes(column.cast(pl.String)))
             known += [codes() for _, _, codes in ways]
     return known
 
@@ -162,6 +160,8 @@ def search_dependence(
 def _outcome_units(frame: pl.DataFrame, outcome: Floats, skip: Collection[str]) -> Grouping | None:
     """Return the column whose values have one outcome each: a run's on every step of it."""
     share = outcome.mean()
+    few = frame.height <= _MANY
+    part = np.arange(min(SAMPLE, frame.height)) if few else _part_of(frame)
     for name in frame.columns:
         if name in skip or name in _OWN or bare(name) in _JUDGED:
             continue
@@ -169,15 +169,17 @@ def _outcome_units(frame: pl.DataFrame, outcome: Floats, skip: Collection[str]) 
         if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
             continue
         column = frame[name].cast(pl.String) if not kind.is_integer() else frame[name]
-        if not (_one_outcome(_codes(column.head(SAMPLE)), outcome[:SAMPLE])):
+        codes = value_codes(column[part])
+        # Of many rows a part holds rows of one unit, if there are units.
+        if not _one_outcome(codes, outcome[part]) or (not few and _distinct(codes) == part.size):
             continue
-        codes = _codes(column)
+        codes = value_codes(column)
         size = np.bincount(codes)
         several = size[size > 1]
         # Large groups of one outcome tell it in other words; small ones are alike by chance.
         chance = np.log(share**several + (1 - share) ** several).sum()
-        few = several.size < _LEAST_UNITS or several.mean() > _MOST_STEPS or chance > _BY_CHANCE
-        if not few and _one_outcome(codes, outcome):
+        idle = several.size < _LEAST_UNITS or several.mean() > _MOST_STEPS or chance > _BY_CHANCE
+        if not idle and _one_outcome(codes, outcome):
             return Grouping("unit", name, name, codes)
     return None
 
@@ -186,6 +188,11 @@ def _one_outcome(codes: Indices, outcome: Floats) -> bool:
     first = np.zeros(_distinct(codes))
     first[codes[::-1]] = outcome[::-1]
     return bool((first[codes] == outcome).all())
+
+
+def _part_of(frame: pl.DataFrame) -> Indices:
+    """Return some of many rows, drawn at random."""
+    return np.sort(np.random.default_rng(_SEED).choice(frame.height, _PART, replace=False))
 
 
 def _search(
@@ -198,7 +205,7 @@ def _search(
     """Search all groupings, or of many rows those at which a part of the rows hints."""
     if frame.height <= _MANY:
         return search_groups(confidence, outcome, row_groupings(frame, skip), known=known)
-    part = np.sort(np.random.default_rng(_SEED).choice(frame.height, _PART, replace=False))
+    part = _part_of(frame)
     step = frame.height / _PART
     hints, idle = screen_groupings(
         CellResiduals.of_rows(confidence[part], outcome[part], [codes[part] for codes in known]),
@@ -265,12 +272,31 @@ def row_groupings(
 def _ways(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
     """Yield the groupings of a column: its values, its times, or parts of its ids and texts."""
     kind = column.dtype
+    if kind.is_float():
+        column = _whole_numbers(column)
     if kind.is_temporal() and kind not in (pl.Duration, pl.Time):
         yield from _times(name, column.dt.to_string("iso:strict"))
-    elif kind.is_integer() or kind == pl.Boolean:
-        yield from _values(name, _codes(column), step)
+    elif column.dtype.is_integer() and _are_seconds(column):
+        yield from _times(name, pl.from_epoch(column).dt.to_string("iso:strict"))
+    elif column.dtype.is_integer() or kind == pl.Boolean:
+        yield from _values(name, value_codes(column), step)
     elif kind in (pl.String, pl.Categorical, pl.Enum):
         yield from _strings(name, column.cast(pl.String), step)
+
+
+def _whole_numbers(column: pl.Series) -> pl.Series:
+    """Return numbers of customers, which a missing one made floats, as integers."""
+    column = column.fill_nan(None)
+    some = column.drop_nulls()
+    if not column.null_count() or some.n_unique() < _LEAST_IDS or (some != some.round()).any():
+        return column
+    return column.cast(pl.Int64, strict=False)
+
+
+def _are_seconds(column: pl.Series) -> bool:
+    """Return whether all values are seconds since 1970, of the years 2001 to 2038."""
+    least, most = column.min(), column.max()
+    return isinstance(least, int) and isinstance(most, int) and 10**9 <= least <= most < 2**31
 
 
 def _values(name: str, codes: Indices, step: float = 1.0) -> Iterator[_Way]:
@@ -281,7 +307,7 @@ def _values(name: str, codes: Indices, step: float = 1.0) -> Iterator[_Way]:
 
 def _times(name: str, text: pl.Series) -> Iterator[_Way]:
     """Yield the days of a column of times, and its order where rows stand in another one."""
-    yield "day", f"day of {name}", lambda: _codes(text.str.head(10))
+    yield "day", f"day of {name}", lambda: value_codes(text.str.head(10))
     place = text.fill_null("").rank("ordinal").to_numpy().astype(np.intp) - 1
     if (np.diff(place) != 1).any():
         yield "order", f"order of {name}", lambda: place
@@ -293,7 +319,7 @@ def _strings(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
     if first.len() and first.str.contains(_DATE).all():
         yield from _times(name, column)
         return
-    codes = _codes(column)
+    codes = value_codes(column)
     yield from _values(name, codes, step)
     if _distinct(codes) <= max(_IDS_SHARE * codes.size, _LEAST_IDS) or not first.len():
         return
@@ -301,15 +327,21 @@ def _strings(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
         yield from _text_ways(name, column)
         return
     parts = first.str.count_matches(_SEPARATOR).to_numpy()
+    if (parts == 0).mean() > _MOSTLY:
+        yield (
+            "part",
+            f"{name} without its last number",
+            lambda: value_codes(_without_number(column)),
+        )
     if (parts > 0).mean() > _MOSTLY:
-        yield "part", f"{name} without its end", lambda: _codes(_without_end(column))
+        yield "part", f"{name} without its end", lambda: value_codes(_without_end(column))
     if (parts > 1).mean() > _MOSTLY:
-        yield "part", f"first part of {name}", lambda: _codes(_first_part(column))
+        yield "part", f"first part of {name}", lambda: value_codes(_first_part(column))
 
 
 def _text_ways(name: str, column: pl.Series) -> Iterator[_Way]:
     """Yield what texts share: their first words, their last ones, or most of the rare ones."""
-    texts = _TextWords(column)
+    texts = TextWords(column)
     yield "text", f"first words of {name}", texts.first_words
     yield "text", f"last words of {name}", texts.last_words
     if column.len() <= MOST_TEXTS:
@@ -320,73 +352,13 @@ def _without_end(ids: pl.Series) -> pl.Series:
     return ids.str.replace(rf"{_SEPARATOR}[^-_/#:|.@\s]*$", "")
 
 
+def _without_number(ids: pl.Series) -> pl.Series:
+    return ids.str.replace(r"\d+$", "")
+
+
 def _first_part(ids: pl.Series) -> pl.Series:
     return ids.str.extract(r"^([^-_/#:|.@\s]+)")
 
 
-class _TextWords:
-    """The words of texts as numbers, and which texts share some."""
-
-    def __init__(self, column: pl.Series) -> None:
-        self._column = column
-
-    @cached_property
-    def _words(self) -> tuple[Indices, Indices, Indices]:
-        """Return number of each word, where each text starts, and where it ends."""
-        words = self._column.fill_null("").str.to_lowercase().str.extract_all(r"\w+")
-        lengths = np.maximum(words.list.len().to_numpy().astype(np.intp), 1)
-        end = np.cumsum(lengths)
-        # A text without words is one empty word.
-        return (
-            _codes(words.explode(empty_as_null=True).fill_null("")),
-            end - lengths,
-            end,
-        )
-
-    def first_words(self) -> Indices:
-        numbers, start, end = self._words
-        return _edge_words(numbers, [(start + step, start + step < end) for step in _EDGE])
-
-    def last_words(self) -> Indices:
-        numbers, start, end = self._words
-        return _edge_words(numbers, [(end - 1 - step, end - 1 - step >= start) for step in _EDGE])
-
-    def nearly_equal(self) -> Indices:
-        numbers, start, _ = self._words
-        return near_equal_texts(numbers, start)
-
-
-def _edge_words(numbers: Indices, places: Iterable[tuple[Indices, Mask]]) -> Indices:
-    """Return codes of texts by their words at some places, as far as these are inside."""
-    key: Any = np.uint64(0)
-    for place, inside in places:
-        word = np.where(inside, numbers[np.where(inside, place, 0)] + 1, 0)
-        key = key * _MULTIPLIER + word.astype(np.uint64)
-    return np.unique(key, return_inverse=True)[1].astype(np.intp)
-
-
 def _distinct(codes: Indices) -> int:
     return int(codes.max()) + 1
-
-
-def _codes(column: pl.Series) -> Indices:
-    """Return values as numbers from 0 on; rows without a value are each on their own."""
-    if column.dtype == pl.String:
-        column = column.cast(pl.Categorical).to_physical()
-    missing: Mask | None = None
-    # Looked at only where it matters: each step through a column of a small table takes longer
-    # than its rows.
-    if column.null_count():
-        missing, column = column.is_null().to_numpy(), column.fill_null(0)
-    values = column.to_numpy().astype(np.int64)
-    least, most = int(values.min()), int(values.max())
-    if most - least <= 4 * values.size:
-        # A table of all values is quicker than sorting them.
-        present = np.zeros(most - least + 1, np.intp)
-        present[(values if missing is None else values[~missing]) - least] = 1
-        codes = (np.cumsum(present) - 1)[values - least]
-    else:
-        codes = np.unique(values, return_inverse=True)[1]
-    if missing is not None:
-        codes[missing] = int(codes.max()) + 1 + np.arange(int(missing.sum()))
-    return np.asarray(codes, np.intp)
