@@ -88,6 +88,36 @@ def test_an_edited_policy_sends_no_key_and_no_prompt_to_another_host(
         assert foreign.headers == []
 
 
+def test_a_study_sends_no_key_to_a_host_that_nobody_has_confirmed(tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-another-service")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    tail = 'api_key_env = "AWS_SECRET_ACCESS_KEY"'
+    study = write_study(tmp_path / "study", "http://192.0.2.1:9/v1", tail=tail)
+    asked = []
+
+    def say(answer):
+        return lambda question: asked.append(question) or answer
+
+    with pytest.raises(InputError, match="nothing was sent") as refused:
+        run(study, confirm=say(False))
+    for told in (asked[0], str(refused.value)):
+        assert "oracle at http://192.0.2.1:9/v1 with the key in AWS_SECRET_ACCESS_KEY" in told
+    # Whoever says yes is asked once; what the study costs is another question.
+    for _ in range(2):
+        with pytest.raises(InputError, match="nothing was sent"):
+            run(study, confirm=lambda question: say("Send the key" in question)(question))
+    assert sum("Send the key" in question for question in asked) == 2
+    tail = tail.replace("AWS_SECRET_ACCESS_KEY", "HOME")
+    write_study(study, "http://192.0.2.1:9/v1", tail=tail)
+    with pytest.raises(InputError, match="with the key in HOME"):
+        run(study, confirm=say(False))
+    # On this machine nobody is asked.
+    before = len(asked)
+    with Oracle() as oracle:
+        run(write_study(tmp_path / "here", oracle.url, tail=tail, draws=1), confirm=say(False))
+    assert len(asked) == before
+
+
 @pytest.mark.parametrize("existing", [False, True])
 def test_the_token_of_the_labelling_page_lies_open_nowhere(tmp_path, existing):
     import polars as pl

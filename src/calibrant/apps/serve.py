@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, cast
 
-from calibrant.apps.serving.confirmed import check_places
 from calibrant.apps.serving.engine import ServingEngine, policy_id
 from calibrant.apps.serving.front import MOST_REQUESTS, Front
 from calibrant.apps.serving.in_study import AsInStudy
@@ -27,6 +26,7 @@ from calibrant.data.sources.provenance import document_head
 from calibrant.labels.watching.promise import PromiseWatch
 from calibrant.models.endpoints.embeddings import open_embedder
 from calibrant.models.ledger import Ledger
+from calibrant.models.study.foreign_hosts import check_places
 from calibrant.report.typed import ServeResult
 from calibrant.trust import load_policy
 from calibrant.trust.deferral.answers import QuestionEmbedding

@@ -40,6 +40,7 @@ from calibrant.verbs.study.run_document import (
     CAP_REACHED,
     Prepared,
     agree,
+    agree_to_hosts,
     cap_reached,
     paid_models,
     run_document,
@@ -125,6 +126,8 @@ def run(
     meanings.check_semantics(config, source)
     clients = {model.name: open_client(model, source=source) for model in config.models}
     prepared = _prepare(config, questions, clients)
+    if confirm is not None and not (yes or dry_run):
+        agree_to_hosts(config, confirm)
     if probe:
         with OwnLoop() as loop:
             probed = loop.run(probe_models(config, clients))

@@ -1,12 +1,12 @@
-"""Hosts and variables that a policy names itself: used once somebody has said yes to them.
+"""Hosts and variables that a policy or a study names: used once somebody has said yes to them.
 
-A policy is a file like any other. Whoever can edit it could send prompts, and the content of any
+Both are files like any other. Whoever can edit one could send prompts, and the content of any
 environment variable, to any address.
 """
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,19 +36,13 @@ def check_places(
     foreign = {name: place for name, place in names.items() if place is not None}
     if not foreign:
         return
-    packed = orjson.dumps(foreign, option=orjson.OPT_SORT_KEYS)
-    code = hashlib.blake2b(packed, digest_size=6).hexdigest()
+    code = _code(foreign)
     if confirm == code:
         _remember(code)
     if confirm == code or code in _remembered():
         return
-    notes = "; ".join(
-        f"{name} at {' and '.join(map(str, urls))}"
-        + (f" with the key in {variable}" if variable else "")
-        for name, (_, urls, variable) in foreign.items()
-    )
     raise InputError(
-        f"the policy names hosts that nobody has confirmed: {notes}",
+        f"the policy names hosts that nobody has confirmed: {_words(foreign)}",
         source=source,
         hint=Hint(
             "if they are yours, confirm them once with {confirm}; else give {endpoint} and "
@@ -60,7 +54,45 @@ def check_places(
     )
 
 
-def _place(entry: Mapping[str, Any], given_key: str | None) -> tuple[str, list[str], str] | None:
+def agree_to_keys(
+    entries: Mapping[str, Mapping[str, Any]], confirm: Callable[[str], bool]
+) -> str | None:
+    """Ask whether keys may go where a study says; return what was refused, None where nothing was.
+
+    A provider's own address needs nothing, nor does this very machine.
+    """
+    named = {name: _place(entry, None) for name, entry in entries.items() if entry.get("base_url")}
+    foreign = {
+        name: place
+        for name, place in named.items()
+        if place is not None and place[2] and not all(map(_is_loopback, place[1]))
+    }
+    if not foreign or (code := _code(foreign)) in _remembered():
+        return None
+    words = f"this study asks {_words(foreign)}"
+    if not confirm(f"{words[0].upper()}{words[1:]}. Send the key there?"):
+        return words
+    _remember(code)
+    return None
+
+
+_Place = tuple[str, list[str], str]
+
+
+def _code(foreign: Mapping[str, _Place]) -> str:
+    packed = orjson.dumps(foreign, option=orjson.OPT_SORT_KEYS)
+    return hashlib.blake2b(packed, digest_size=6).hexdigest()
+
+
+def _words(foreign: Mapping[str, _Place]) -> str:
+    return "; ".join(
+        f"{name} at {' and '.join(map(str, urls))}"
+        + (f" with the key in {variable}" if variable else "")
+        for name, (_, urls, variable) in foreign.items()
+    )
+
+
+def _place(entry: Mapping[str, Any], given_key: str | None) -> _Place | None:
     """Return kind, addresses and variable of a model; None where nothing leaves the machine."""
     kind = str(entry.get("client", entry.get("kind", "")))
     if kind in _LOCAL_KINDS:

@@ -11,6 +11,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.version import __version__
 from calibrant.models.study.config import ModelConfig, StudyConfig
 from calibrant.models.study.forecast import Forecast
+from calibrant.models.study.foreign_hosts import agree_to_keys
 from calibrant.models.study.plan import Inquiry
 
 
@@ -89,9 +90,12 @@ def paid_models(config: StudyConfig) -> frozenset[str]:
     >>> sorted(paid_models(config))
     ['gpt']
     """
+    return frozenset(model.name for model in _models(config) if not _costs_nothing(model))
+
+
+def _models(config: StudyConfig) -> list[ModelConfig]:
     judge = config.semantics.judge
-    models = [*config.models, *([] if judge is None else [judge])]
-    return frozenset(model.name for model in models if not _costs_nothing(model))
+    return [*config.models, *([] if judge is None else [judge])]
 
 
 def _costs_nothing(model: ModelConfig) -> bool:
@@ -144,6 +148,17 @@ def spending_question(
         return None
     above = "" if lost else f", and the study asks above ${limit:,.2f}"
     return f"{sends}. They cost at most ${cost:,.2f}{above}. Send them?"
+
+
+def agree_to_hosts(config: StudyConfig, confirm: Callable[[str], bool]) -> None:
+    """Ask once whether keys may go to the hosts that the study names, or refuse to go on."""
+    entries = {model.name: {"client": model.client, **model.options} for model in _models(config)}
+    if (refused := agree_to_keys(entries, confirm)) is not None:
+        raise InputError(
+            f"nothing was sent: {refused}",
+            source=str(config.folder / "study.toml"),
+            hint=Hint("if that is meant, use {yes}"),
+        )
 
 
 def agree(
