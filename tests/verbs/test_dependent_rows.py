@@ -8,6 +8,7 @@ in 44 to 82 of 100 cases.
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import calibrant as cal
 
@@ -266,3 +267,19 @@ def test_one_customer_with_most_rows_is_told_even_where_nothing_shows():
     assert told["subject"]["columns"] == {"cluster": "customer"}
     language = table.with_columns(customer=pl.Series([f"l{code % 8}" for code in codes]))
     assert warnings_of(cal.audit(language)) == []
+
+
+def test_named_clusters_have_the_power_of_a_test_of_their_means():
+    """It was 53 of 100 where a t-test of the means of clusters shows 81."""
+    means = audits = 0
+    for seed in range(14):
+        rng = np.random.default_rng([seed, 15])
+        cluster = np.repeat(np.arange(20), 25)
+        confidence = rng.uniform(0.5, 0.92, 500).round(3)
+        chance = confidence - 0.08 + rng.normal(0, 0.1, 20)[cluster]
+        table = answers(rng, chance, confidence, topic=cluster)
+        gap = (table["confidence"] - table["correct"]).to_numpy()
+        means += stats.ttest_1samp(np.bincount(cluster, gap) / 25, 0).pvalue < 0.045
+        audits += "audit.over_confident" in shown(cal.audit(table, cluster="topic", resamples=20))
+    assert means >= 8
+    assert audits >= means - 2
