@@ -15,6 +15,7 @@ import calibrant as cal
 from calibrant.apps.browser.opened import AppData
 from calibrant.apps.browser.server import AppServer
 from calibrant.core.hints import Call
+from epistemic.test_whole_units import documents
 
 OWN = {"X-Calibrant": "1"}
 
@@ -401,3 +402,24 @@ def test_no_cell_of_a_saved_table_is_run_by_a_spreadsheet(table):
     for text in served(table, work):
         saved = pl.read_csv(text.encode())
         assert set(saved["answer"]) == {"'=1+1", "'+cmd", "'-x", "'@SUM(A1)"}
+
+
+def test_the_app_decides_about_whole_documents(tmp_path):
+    path = tmp_path / "fields.csv"
+    documents().write_csv(path)
+
+    async def work(session, base, server):
+        body = json.dumps({"unit": "doc"})
+        async with session.post(f"{base}/api/read", data=body, headers=OWN) as response:
+            assert response.status == 200
+        limit = "/api/tab/decide?decide.max_error=0.15"
+        tabs = [await got(session, f"{base}{limit}{more}") for more in ("", "&decide.drop=on")]
+        return [text for _, text in [*tabs, await got(session, f"{base}/api/tab/overview")]]
+
+    whole, dropped, audit = served(path, work)
+    assert "of the units pass alone" in whole
+    assert "policy.answers([0.93, 0.88])" in whole
+    assert "--unit doc" in whole
+    assert "Fields of one doc" in whole
+    assert "policy.keeps([0.93, 0.41])" in dropped
+    assert "--unit doc" in audit

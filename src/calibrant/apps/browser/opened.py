@@ -39,6 +39,12 @@ class NamedColumns(msgspec.Struct, forbid_unknown_fields=True):
     correct: str = ""
     model: str = ""
     question: str = ""
+    answer: str = ""
+    gold: str = ""
+    right: str = ""
+    probs: str = ""
+    repeats: bool = False
+    unit: str = ""
     scale: str = ""
 
 

@@ -241,6 +241,10 @@ def _value_and_interval(estimate: EstimateEntry, unit: str) -> tuple[str, str]:
     return "–" if value is None else write(value), interval
 
 
+# How a program asks a policy of whole units.
+_USES = {"stop": "stops([0.93, 0.41])", "drop": "keeps([0.93, 0.41])"}
+
+
 def _decision(document: Result) -> dict[str, object]:
     """Return the curve as numbers, so that a limit can be tried before it is asked for."""
     entry = next((e for e in document["results"] if e.get("curve")), None)
@@ -252,8 +256,10 @@ def _decision(document: Result) -> dict[str, object]:
         for point in entry["curve"]
         if point["share"] is not None and point["error"]["value"] is not None
     ]
+    score = (entry.get("unit") or {}).get("score")
     return {
         "entry": entry,
+        "use": _USES.get(score, "answers(0.93)" if score is None else "answers([0.93, 0.88])"),
         "chart": None if chart is None else Markup(draw_plane(chart, MEDIUM).svg()),
         "curve": safe_json(sorted(curve, key=lambda point: point[1])),
         "limit": entry.get("max_error"),
@@ -287,7 +293,8 @@ def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
 
 
 _ROLES = {"confidence": "confidence", "correct": "right or wrong", "model": "model",
-          "question": "question", "scale": "scale of the confidence"}  # fmt: skip
+          "question": "question", "unit": "document or run that rows belong to",
+          "scale": "scale of the confidence"}  # fmt: skip
 
 
 def reading_of(data: AppData) -> list[dict[str, object]]:
