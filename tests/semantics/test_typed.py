@@ -156,3 +156,25 @@ def test_pairs_written_after_the_rules():
 def test_why_two_names_are_one():
     assert why_same("Saigon", "Ho Chi Minh City")["known_as"].startswith("city: ")
     assert why_same("Paris", "Rome")["known_as"] is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("a dozen and a half", "18", True),
+        ("two and a half million", "2.5 million", True),
+        ("a fortnight", "14 days", True),
+        ("an hour", "30 minutes", False),
+        ("O(3n log n)", "O(n log n)", True),
+        ("O(2^n)", "O(n)", False),
+        ("2*sqrt(2)", "sqrt(8)", True),
+        ("len(xs) >= 0", "len(xs) > 0", False),
+        ("x = a[1]", "x = a[0]", False),
+    ],
+)
+def test_figures_and_code_in_other_words(a, b, same):
+    assert (len(set(cluster_answers([a, b]))) == 1) is same
+    grade = GRADER.grade(a, [b])
+    assert grade.correct is same
+    # Other code may still do the same.
+    assert same != grade.doubtful or a in ("an hour", "O(2^n)")

@@ -32,6 +32,7 @@ RULES: dict[str, float] = {
     "leftover word": 0.75,
     "younger or older": 0.75,
     "denied": 0.85,
+    "code": 0.8,
 }
 # What types leave open although they can read both sides: words decide, and doubt stays.
 OPEN = frozenset(

@@ -41,7 +41,7 @@ _FIRM = frozenset(
         "number", "date", "year", "figures", "name", "opposed", "mark", "yes or no", "mathematics",
         "unit", "missing unit", "range", "era", "numeral", "interval", "set", "sequence",
         "complexity", "formula", "list", "negation", "country", "language",
-        "look-alike",
+        "look-alike", "code",
     )
 )  # fmt: skip
 

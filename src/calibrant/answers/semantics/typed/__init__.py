@@ -50,7 +50,7 @@ LONGEST = 400
 _DIGIT = re.compile(r"\d")
 # Each type is tried only on texts that hold a sign of it.
 _NUMBER = re.compile(
-    r"\d|one|two|three|four|five|six|seven|eight|nin|ten|elev|twel|twent|thirt|fift|hundred"
+    r"\d|^an?\s|one|two|three|four|five|six|seven|eight|nin|ten|elev|twel|twent|thirt|fift|hundred"
     r"|thousand|illion|dozen|score|gross|hal[fv]|quarter|third",
     re.IGNORECASE,
 )

@@ -99,14 +99,16 @@ def read_complexity(text: str) -> tuple[str, str] | None:
 
     Examples
     --------
-    >>> read_complexity("O(n log n)") == read_complexity("O(n*log n)")
+    >>> read_complexity("O(n log n)") == read_complexity("O(2n*log n)")
     True
     """
     match = _CLASS.fullmatch(text)
     if match is None:
         return None
     inner = match[2].lower().replace("²", "^2").replace("³", "^3").replace("lg", "log")
-    return match[1], re.sub(r"[\s*·{}\\]", "", inner.replace("**", "^"))
+    tight = re.sub(r"[\s*·{}\\]", "", inner.replace("**", "^"))
+    # A constant factor changes no class; '2^n' is none.
+    return match[1], re.sub(r"^\d+(?=[a-z])", "", tight)
 
 
 def compare_complexities(a: tuple[str, str], b: tuple[str, str]) -> Verdict:

@@ -54,12 +54,17 @@ def read_formula(text: str) -> Formula | None:
     plain = _FRAC.sub(r"((\1)/(\2))", plain).replace("\\cdot", "*").replace("\\left", "")
     plain = plain.replace("\\right", "").replace("**", "^").replace("\\", "")
     plain = _LEFT_SIDE.sub("", plain.replace("{", "(").replace("}", ")"))
-    if not re.search(r"[-+*/^]|\d[a-zA-Z(]", plain[1:]) or not _READABLE.fullmatch(plain):
+    if not re.search(r"[-+*/^]|\d[a-zA-Z(]|[a-z]\(", plain[1:]) or not _READABLE.fullmatch(plain):
         return None
     tokens = _TOKEN.findall(plain)
     letters = frozenset(token for token in tokens if len(token) == 1 and token.isalpha())
     # Words of other texts fall into single letters: a formula has few.
-    if not letters or len(letters) > 6 or re.search(r"[a-zA-Z]{3}", _NAMES.sub("", plain)):
+    # Without letters it may be a score or a range, unless a function is taken.
+    if (
+        not (letters or _NAMES.search(plain))
+        or len(letters) > 6
+        or re.search(r"[a-zA-Z]{3}", _NAMES.sub("", plain))
+    ):
         return None
     try:
         tree = ast.parse(_as_python(tokens), mode="eval").body
@@ -153,7 +158,7 @@ def compare_formulas(a: Formula, b: Formula) -> Verdict:
 
 _CODE = re.compile(
     r"[{};]\s{0,3}$|^\s{0,8}(?:def|return|import|for|while|if|function|var|let|const)\b[^\n]{0,80}[=(:]"
-    r"|\bprint\(|\blambda\s\w|\bSELECT\s[^\n]{1,80}\sFROM\s|\w\[[^\]\n]{1,40}\]|=>|==|\w\.\w{1,30}\(",
+    r"|\w\([^()\n]{0,40}\)\s?(?:[<>]=?|!=)\s?\w|\bprint\(|\blambda\s\w|\bSELECT\s[^\n]{1,80}\sFROM\s|\w\[[^\]\n]{1,40}\]|=>|==|\w\.\w{1,30}\(",
     re.MULTILINE,
 )
 _CODE_TOKEN = re.compile(r"^[ \t]+|\w+|[^\w\s]", re.MULTILINE)
@@ -181,12 +186,19 @@ def compare_code(a: str, b: str) -> Verdict:
     >>> compare_code("x = [1,2]; y = x[0]", "x = [1, 2]; y = x[0]")[0].value
     'same'
     >>> compare_code("range(1, n) == m", "range(n, 1) == m")[0].value
+    'different'
+    >>> compare_code("sum(x)", "total = 0; total += x")[0].value
     'unsure'
     """
-    if _CODE_TOKEN.findall(a) == _CODE_TOKEN.findall(b):
+    one, two = _CODE_TOKEN.findall(a), _CODE_TOKEN.findall(b)
+    if one == two:
         return Relation.SAME, "code"
     first, second = _tree(a), _tree(b)
-    return (Relation.SAME if first and first == second else Relation.UNSURE), "code"
+    if first and first == second:
+        return Relation.SAME, "code"
+    # The same names with another order, figure or sign: a slip, and seldom another way to say it.
+    same_names = [sorted(filter(str.isidentifier, each)) for each in (one, two)]
+    return (Relation.DIFFERENT if same_names[0] == same_names[1] else Relation.UNSURE), "code"
 
 
 def _tree(text: str) -> str | None:

@@ -113,7 +113,7 @@ _SIZES: dict[str, dict[str, float]] = {
     },
     "time": {
         "s": 1.0, "ms": 0.001, "min": 60.0, "h": 3600.0, "day": 86400.0, "week": 604800.0,
-        "month": 2629800.0, "year": 31557600.0,
+        "fortnight": 1209600.0, "month": 2629800.0, "year": 31557600.0,
     },
     "volume": {"litre": 1.0, "ml": 0.001, "gallon": 3.785411784},
     "speed": {"m/s": 1.0, "km/h": 1 / 3.6, "mph": 0.44704},
@@ -191,6 +191,8 @@ def read_quantity(text: str) -> Quantity | None:
     (1000000.0, 'dollar')
     >>> [read_quantity(text).value for text in ("two dozen", "a quarter", "25 %", "$3.5bn")]
     [24.0, 0.25, 0.25, 3500000000.0]
+    >>> [read_quantity(text).value for text in ("a dozen and a half", "2 and a half", "a week")]
+    [18.0, 2.5, 604800.0]
     >>> read_quantity("the year 2000") is None
     True
     """
@@ -198,12 +200,25 @@ def read_quantity(text: str) -> Quantity | None:
     part = _read_part(plain)
     if part is not None:
         return part
+    if " and a half" in plain:
+        plain = _half_more(plain)
+    article, _, unit = plain.partition(" ")
+    if article in ("a", "an") and unit in _SPELLINGS:
+        plain = f"1 {unit}"
     plain = digits_for_words(_ONE_OF.sub("1 ", plain))
     fraction = _FRACTION.fullmatch(plain)
     if fraction and int(fraction[2]):
         return Quantity(int(fraction[1]) / int(fraction[2]))
     match = _QUANTITY.fullmatch(plain)
     return None if match is None else _measured(match)
+
+
+def _half_more(plain: str) -> str:
+    """Return 'two and a half million' as '2.5 million', 'a dozen and a half' as '1.5 dozen'."""
+    head, _, tail = plain.partition(" and a half")
+    number, _, what = digits_for_words(head).partition(" ")
+    number = "1" if number in ("a", "an") else number
+    return f"{number}.5 {what}{tail}" if number.isdigit() else plain
 
 
 def _read_part(plain: str) -> Quantity | None:
