@@ -88,7 +88,7 @@ def row_sets() -> dict[str, list[Row]]:
             if words(x["question"]) not in others
         ],
         "hard pairs, both orders": pairs(DATA / "semantics/hard_pairs.csv"),
-        "pairs written after the rules": pairs(ROOT / "tests/semantics/fresh_pairs.csv"),
+        "pairs written after most rules": pairs(ROOT / "tests/semantics/fresh_pairs.csv"),
     }  # fmt: skip
 
 
