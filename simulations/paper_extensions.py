@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from studies._page import DATA
 
-from calibrant.labels.formulas import grouping_labels
+from calibrant.labels import grouping_labels, meaning_plan
 from calibrant.trust import CostMatrix, DecisionRisk, GroupingLoss
 from calibrant.trust.loss.decision import pointwise_risk
 from simulations._epistemic_worlds import decision_world
@@ -284,7 +284,62 @@ def meanings(runs: int = 250) -> list[str]:
     ]  # fmt: skip
 
 
-PARTS = {"excess": excess, "floors": floors, "by_count": by_count, "meanings": meanings}
+def _drawn(world: list, draws: int, rng: np.random.Generator) -> pl.DataFrame:
+    """Return one row per draw of two models."""
+    parts = []
+    for model, (chances, truth) in zip("ab", world, strict=True):
+        steps = chances.cumsum(axis=1)[:, None, :]
+        drawn = (rng.random((len(truth), draws, 1)) > steps).sum(axis=2).clip(0, 4)
+        names = {"question_id": np.repeat(np.arange(len(truth)), draws), "class_id": drawn.ravel()}
+        right = (drawn == truth[:, None]).ravel()
+        parts.append(pl.DataFrame({**names, "correct": right}).with_columns(model=pl.lit(model)))
+    return pl.concat(parts)
+
+
+def shipped(runs: int = 2 * RUNS) -> list[str]:
+    """`plan --samples` as it is: pilots plan, other questions are asked, and the plan is tested."""
+    rows = []
+    truth = {}
+    for draws in (5, 10, 20):
+        rng = np.random.default_rng([15, draws])
+        worlds = [_drawn(_question_world(4_000, rng), draws, rng) for _ in range(3)]
+        truth[draws] = float(np.mean([meaning_plan(w)[0]["difference"].value for w in worlds]))
+    limit = _limit(_question_world(400_000, np.random.default_rng(3)))
+    found: dict[int, list[tuple[float, ...]]] = {draws: [] for draws in truth}
+    for seed in range(runs):
+        rng = np.random.default_rng([16, seed])
+        pilot = _drawn(_question_world(PILOT, rng), 10, rng)
+        for draws, aim in truth.items():
+            (pair,) = meaning_plan(pilot, difference=aim)
+            (n,) = (step["questions"] for step in pair["needed"] if step["draws"] == draws)
+            (asked,) = meaning_plan(_drawn(_question_world(n, rng), draws, rng))
+            seen = asked["difference"]
+            covered = [seen.low <= goal <= seen.high for goal in (aim, limit)]
+            found[draws].append((n, seen.low > 0, *covered))
+    for draws, tests in found.items():
+        n, *shares = np.array(tests, float).T
+        cells = (_share(part.sum(), runs) for part in shares)
+        rows.append([draws, f"{truth[draws]:+.3f}", f"{np.median(n):,.0f}", *cells])
+        print("  ", *rows[-1], flush=True)
+    return [
+        "## The plan by meaning as it is shipped",
+        "",
+        f"`plan --samples` on pilots of {PILOT} questions with 10 draws, for the same two models: "
+        f"Sem2 over all splits, half to twice as many draws. {runs} runs.",
+        "",
+        *markdown_table(
+            ["draws", "difference at these draws", "questions planned", "power", "covers it",
+             "covers that with unlimited draws"], rows),
+    ]  # fmt: skip
+
+
+PARTS = {
+    "excess": excess,
+    "floors": floors,
+    "by_count": by_count,
+    "meanings": meanings,
+    "shipped": shipped,
+}
 
 
 def main() -> None:

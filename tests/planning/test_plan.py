@@ -353,3 +353,69 @@ def test_one_stage_is_no_pipeline():
         plan(stages_table({"answer": -0.5}), stages="measured", precision=0.05)
     with pytest.raises(InputError, match="about a table"):
         plan(stages="measured", precision=0.05, error_rate=0.1)
+
+
+def drawn_twice(questions, draws, seed, *, sharp=(0.9, 0.6)):
+    """Two models that are right on the same share; the first repeats itself more often."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for model, share in zip("ab", sharp, strict=True):
+        right = rng.random(questions) < 0.5
+        leads = rng.random((questions, draws)) < share
+        answer = np.where(leads, np.where(right, "gold", "no")[:, None],
+                          rng.choice(["x", "y", "z"], (questions, draws)))  # fmt: skip
+        asked = {"question": [f"q{n}" for n in range(questions)], "samples": answer.tolist()}
+        rows.append(pl.DataFrame(asked).with_columns(model=pl.lit(model)))
+    return pl.concat(rows).with_columns(gold=pl.lit("gold"))
+
+
+def test_draws_plan_the_questions_that_tell_two_models_apart(tmp_path):
+    table = drawn_twice(150, 10, 1)
+    found = plan(table, samples="samples", reference="gold", question="question")
+    (pair,) = found["theory"]["meanings"]
+    assert (pair["model_a"], pair["model_b"], pair["questions"], pair["draws"]) == (
+        "a",
+        "b",
+        150,
+        10,
+    )
+    # Both are right in half of the questions: the gap differs by what they repeat.
+    assert pair["difference"]["low"] < 0.3 < pair["difference"]["high"]
+    assert found["settings"]["samples"] == "samples"
+    told = render_text(found)
+    assert "a and b differ by meaning" in told
+    assert "label next" not in told
+    by_draws = {step["draws"]: step["questions"] for step in pair["needed"]}
+    assert set(by_draws) == {5, 10, 20}
+    smaller = plan(table, samples="samples", reference="gold", precision=0.1)["theory"]["meanings"]
+    # A third of the difference takes about nine times the questions.
+    ratio = smaller[0]["needed"][1]["questions"] / by_draws[10]
+    assert ratio == pytest.approx((pair["aim"] / 0.1) ** 2, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"claim": "ece<0.05"}, "claim is about scores"),
+        ({"cluster": "model"}, "cluster is about scores"),
+        ({"rank": "ece"}, "rank is about scores"),
+    ],
+)
+def test_options_about_scores_are_refused_beside_draws(options, told):
+    with pytest.raises(InputError, match=told):
+        plan(drawn_twice(30, 4, 0), samples="samples", reference="gold", **options)
+
+
+def test_a_plan_by_meaning_says_what_it_lacks():
+    table = drawn_twice(30, 4, 0)
+    columns = {"samples": "samples", "reference": "gold"}
+    with pytest.raises(InputError, match="compares two models, got one"):
+        plan(table.filter(pl.col("model") == "a"), **columns)
+    few = table.with_columns(pl.col("samples").list.head(2))
+    with pytest.raises(InputError, match="needs 4 draws of a question, got 2"):
+        plan(few, **columns)
+    apart = table.with_columns(question=pl.col("model") + pl.col("question"))
+    with pytest.raises(InputError, match="a and b have 0 questions in common"):
+        plan(apart, **columns)
+    with pytest.raises(InputError, match="none is given"):
+        plan(samples="samples")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
+from calibrant.answers.samples.read import SampleColumns
 from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
@@ -39,6 +40,8 @@ _STEEPEST = 1e6
 def plan(
     scores: Annotated[Any, opt.inputs(metavar="[TABLE..]")] = None,
     *,
+    samples: opt.SampleColumn = None,
+    reference: opt.ReferenceColumn = None,
     claim: Annotated[str | None, Option(metavar="CLAIM")] = None,
     power: Annotated[float, opt.share()] = 0.8,
     target: Annotated[str, Option(choices=("pool", "population"))] = "pool",
@@ -80,6 +83,11 @@ def plan(
 
         A pool: scores with or without outcomes. With `claim` or `labels` the plan is simulated
         from its confidences. Where it has outcomes, error rate and steepness are measured.
+    samples, reference
+        Columns of sampled answers of two models or more, and of the right answer.
+
+        Then: how many questions, with how many draws each, show that two models differ by meaning
+        (see `calibrant.labels.meaning_plan`); with `precision`, that they differ by so much.
     claim
         The claim to be shown about TABLE, such as 'ece<0.05'.
     power
@@ -176,6 +184,15 @@ def plan(
     (50000, 500)
     """
     columns = dict(table)
+    if samples is not None or reference is not None:
+        return _by_meaning(
+            scores,
+            SampleColumns(samples, reference, columns["question"], columns["model"]),
+            {"claim": claim, "rank": rank, "by": by, "labels": labels, **columns},
+            precision=precision,
+            power=power,
+            seed=seed,
+        )
     from_table = stages == plan_table.MEASURED
     if scores is None:
         of_table = {"rank": rank, "claim": claim, "stages": stages if from_table else None}
@@ -224,25 +241,22 @@ def plan(
         growth, size, decay, label_rate, transfer, correlation, perturbed_error,
         scored, tuple(rounds), two_phase, grouping_loss, noise,
     )  # fmt: skip
-    request = {
+    settings = {
+        **asdict(goal),
+        "preset": preset,
+        "rank": rank,
         "lipschitz_rule": lipschitz_rule,
         "claim": claim,
         "power": power,
         "target": target,
         "by": list(by),
-    }
-    settings = {
-        **asdict(goal),
-        "preset": preset,
-        "rank": rank,
-        **request,
         **table_settings(columns),
     }
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}
     document["reading"] = None if pool is None else pool.reading.to_dict()
-    dropped = {} if pool is None else pool.dropped
-    document["dropped"] = {**dropped, **plan_table.ungraded_rows(labelled)}
+    dropped = plan_table.ungraded_rows(labelled)
+    document["dropped"] = dropped if pool is None else {**pool.dropped, **dropped}
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measurements
     document["data"] = {"warnings": list(_warnings(pool, labelled, measurements, goal))}
@@ -272,6 +286,18 @@ def plan(
     if result.leaderboard:
         claims += leaderboard_claims(typed(result.leaderboard))
     return PlanResult.of_plain({**result, "claims": [each.to_dict() for each in claims]})
+
+
+def _by_meaning(
+    data: Any, drawn: SampleColumns, refused: dict[str, Any], **options: Any
+) -> PlanResult:
+    """Plan the questions that tell models apart by what their draws mean."""
+    seed = options["seed"]
+    goal, pairs = plan_table.meaning_pairs(data, drawn, refused, **options)
+    found = plan(**goal, power=options["power"], seed=seed).to_dict()
+    settings = {**found["settings"], "samples": drawn.samples, "reference": drawn.reference}
+    head = document_head("plan", data, seed=seed, settings=settings)
+    return PlanResult({**found, **head, "theory": {"meanings": pairs}})
 
 
 def _labels_at_hand(

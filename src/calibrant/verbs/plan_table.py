@@ -4,17 +4,19 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from msgspec.structs import asdict
 
+from calibrant.answers.samples.read import SampleColumns
 from calibrant.comparison.questions import align_models
-from calibrant.core.errors import InputError, UndefinedMetricWarning
+from calibrant.core.errors import InputError, UndefinedMetricWarning, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import as_generator, named_stream
-from calibrant.data import ScoreBlock, Scores, load_scores
+from calibrant.data import ScoreBlock, Scores, load_scores, source_name
 from calibrant.data.limits import FEW_UNGRADED
 from calibrant.data.sources.drawn_labels import block_of
 from calibrant.data.sources.reading import ReadingOptions
@@ -24,7 +26,7 @@ from calibrant.findings.claims.significance import adjust_p_values, block_tests
 from calibrant.findings.documents.audits import Significance
 from calibrant.findings.documents.entries import DataWarning
 from calibrant.findings.verification.block import verification_block
-from calibrant.labels import leaderboard, self_evaluation, temperature_error
+from calibrant.labels import leaderboard, meaning_plan, self_evaluation, temperature_error
 from calibrant.labels.formulas import pipeline_lipschitz
 from calibrant.labels.open_labels import OpenLabels
 from calibrant.labels.published import enough_bins
@@ -107,6 +109,32 @@ def outcome_noise(graded: Sequence[ScoreBlock]) -> float | None:
     """Return what is left of the outcomes where the confidence is known: the mean square."""
     squares = [(block.confidence - block.correct) ** 2 for block in graded]
     return float(np.mean(np.concatenate(squares))) if squares else None
+
+
+def meaning_pairs(
+    data: Any,
+    drawn: SampleColumns,
+    refused: dict[str, Any],
+    *,
+    precision: float | None,
+    power: float,
+    seed: int,
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what draws say of the goal, and the questions that tell two models apart."""
+    if data is None:
+        raise InputError("draws are planned from a table, and none is given")
+    for name, value in refused.items():
+        if value and name not in ("question", "model"):
+            rule = "{" + name + "} is about scores, and {samples} plans from draws"
+            raise InputError(Hint(rule), hint=Hint("leave out {" + name + "}"))
+    # Loaded here: most plans read no answers.
+    from calibrant.answers.samples import grade_samples, read_samples
+
+    with error_source(source_name(data) if isinstance(data, str | Path) else None):
+        draws = grade_samples(read_samples(data, drawn), seed=seed).with_classes
+        pairs = meaning_plan(draws, power=power, difference=precision)
+    right = float(draws["correct"].cast(pl.Float64).mean() or 0.0)
+    return {"error_rate": 1.0 - right, "labels": draws["question_id"].n_unique()}, pairs
 
 
 MEASURED = "measured"

@@ -235,8 +235,8 @@ def _send(document: Document) -> Advice:
 
 
 def _planned(document: Document) -> Advice | None:
-    if not document.get("source"):
-        # A plan by formula is about no answers that could be labelled.
+    if not document.get("source") or (document.get("theory") or {}).get("meanings"):
+        # A plan by formula, or of questions, is about no answers that could be labelled.
         return None
     if any(block["verification"]["labels"] for block in document.get("measured") or ()):
         return _to("See what the labels at hand show already", document, "audit")

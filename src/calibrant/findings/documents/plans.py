@@ -115,6 +115,18 @@ class PublishedEntry(Part, frozen=True, kw_only=True):
     labels: int | None = None
 
 
+class MeaningPlanEntry(Part, frozen=True, kw_only=True):
+    """How many questions show that two models differ by meaning, by draws of each."""
+
+    model_a: str
+    model_b: str
+    questions: int
+    draws: int
+    difference: EstimateEntry
+    aim: float
+    needed: list[dict[str, int | None]]
+
+
 class TemperatureEntry(Part, frozen=True, kw_only=True):
     """How precisely labels show an error, if only a temperature is off."""
 
@@ -145,6 +157,7 @@ class TheoryEntry(Part, frozen=True, kw_only=True):
     rounds: int | None = None
     depth: Numbers | None = None
     grouping: Numbers | None = None
+    meanings: list[MeaningPlanEntry] | None = None
     temperature: list[TemperatureEntry] | None = None
     self_evaluation: list[SelfEvaluationEntry] | None = None
     pipeline: PipelineEntry | None = None

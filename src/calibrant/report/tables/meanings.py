@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from calibrant.findings.claims.sem_ece import ROLES, judge_limit_warning, sample_warnings
+from calibrant.findings.claims.words import count, points
 from calibrant.findings.documents.audits import HardQuestion, SemanticEntry
 from calibrant.findings.documents.fields import GradeFields, SemanticsFields
+from calibrant.findings.documents.plans import MeaningPlanEntry
 from calibrant.report import cells
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, table_of
 
@@ -234,3 +236,35 @@ def _question(row: HardQuestion) -> cells.Cell:
     if len(text) <= _LETTERS_OF_QUESTION:
         return words
     return cells.Text(words, f"{name}: {text[:_LETTERS_KEPT]}")
+
+
+# -- plans -------------------------------------------------------------------------------------
+
+
+def model_difference(pair: MeaningPlanEntry) -> str:
+    """Say whether two models differ by meaning, and how many questions show it."""
+    value, low, high = (getattr(pair.difference, name) or 0.0 for name in ("value", "low", "high"))
+    at = next(step["questions"] for step in pair.needed if step["draws"] == pair.draws)
+    needed = "no number of questions" if at is None else f"about {count(at, 'question')}"
+    both = f"{pair.model_a} and {pair.model_b}"
+    begin = f"{both} differ by meaning" if low * high > 0 else f"Undecided whether {both} differ"
+    return (
+        f"{begin}: the gap of the first is {100 * value:+.1f} points from that of the second (95 % "
+        f"interval {100 * low:+.1f} to {100 * high:+.1f}). To show a difference of "
+        f"{points(pair.aim)} takes {needed} with {pair.draws} draws."
+    )
+
+
+def questions_by_draws(pairs: Sequence[MeaningPlanEntry]) -> Table:
+    """Return the questions that each number of draws takes."""
+    rows = [
+        (pair.model_a, pair.model_b, *(cells.number_cell(step[n]) for n in ("draws", "questions")))
+        for pair in pairs
+        for step in pair.needed
+    ]
+    note = (
+        "About the difference as so many draws show it. With unlimited draws it is another one. "
+        "The gap is the share of the leading meaning less the share of questions it is right on."
+    )
+    columns = ("first", "second", "draws", "questions")
+    return Table(columns, tuple(rows), "Questions that tell models apart", note, labels=2)

@@ -12,6 +12,7 @@ from calibrant.findings.documents.fields import LeaderboardFields, PlanFields, t
 from calibrant.report import cells
 from calibrant.report.answers import warnings_of
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, entry_name, table_of
+from calibrant.report.tables.meanings import model_difference, questions_by_draws
 
 _ALPHA = 0.05
 
@@ -232,6 +233,7 @@ def theory_tables(theory: entries.TheoryEntry) -> list[Table]:
     computed = Table(("asked", "answer"), tuple(_computed(theory)), title, note, labels=2)
     pairs = _published_pairs(theory)
     notes = [_published(pairs)] if pairs else []
+    notes += [questions_by_draws(theory.meanings)] if theory.meanings else []
     return [*notes, *(table for table in (rates, computed) if table.rows)]
 
 
@@ -299,6 +301,8 @@ def _theory_answers(theory: entries.TheoryEntry) -> Iterator[str]:
     """Yield the sentences that answer what was asked beyond labels and precision."""
     if pairs := _published_pairs(theory):
         yield _told_apart(pairs)
+    for pair in theory.meanings or ():
+        yield model_difference(pair)
     if grouping := theory.grouping:
         yield (
             f"{count(int(grouping['labels']), 'label')} show a grouping loss of "
