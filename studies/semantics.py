@@ -255,8 +255,8 @@ def doubt_lines(rows: Sequence[Row]) -> list[str]:
         *markdown([*columns, "wrong among the others"], doubt_table(rows, ("held out", "nq301"))),
         *pair_lines("Hard pairs", "hard", DATA / "semantics" / "hard_pairs.csv", markdown),
         *pair_lines("Pairs written after the rules", "fresh", fresh, markdown),
-        "Since then rules for code with other signs, constant factors, roots of numbers, 'a fortnight'"
-        " and 'and a half' were written with these pairs in view.",
+        "Since then rules for code with other signs, constant factors, roots of numbers,"
+        " 'a fortnight' and 'and a half' were written with these pairs in view.",
         "",
     ]
 
