@@ -26,7 +26,7 @@ from calibrant.findings.documents.decisions import (
     MoreLabels,
     ThresholdPoint,
 )
-from calibrant.metrics.stats.intervals import mean_estimate, wilson_estimate
+from calibrant.metrics.stats.intervals import wilson_estimate
 from calibrant.trust.policy_file import CONFIDENCE
 from calibrant.trust.selective.certify import (
     AskingCosts,
@@ -42,6 +42,8 @@ from calibrant.trust.selective.forecast import LabelForecast
 from calibrant.trust.selective.labels import (
     CertifyingLabels,
     asked_groups,
+    cross_fitted_cost,
+    cut_above,
     enough_labels,
     group_codes,
     group_entry,
@@ -53,7 +55,6 @@ from calibrant.trust.traffic_shift import Profile
 
 _FEWEST = 30
 _ALL = np.zeros(1)
-_FOLDS = 5
 
 
 class Selective:
@@ -294,7 +295,7 @@ class Selective:
         points = zip(grid.tolist(), shares, proportions(errors, worth), strict=True)
         self.curve_ = [ThresholdPoint(threshold=t, share=s, error=error) for t, s, error in points]
         of_all = thresholds.get("")
-        cuts = np.array([_above(thresholds.get(name, of_all)) for name in names or [""]])
+        cuts = np.array([cut_above(thresholds.get(name, of_all)) for name in names or [""]])
         self._measure(labels, cuts)
         self.groups_ = [
             group_entry(name, labels.of_group(number), cuts[number])
@@ -310,7 +311,11 @@ class Selective:
             if thresholds[""] is None:
                 self.labels_needed_ = outlook.labels_needed()
             self.more_ = outlook.more()
-        self.cost_ = None if self.costs is None else self._cost(labels)
+        self.cost_ = None
+        if self.costs is not None:
+            passing = None if self.certified_ is None else self.certified_.passed
+            rng = named_stream(self.seed, "decide folds")
+            self.cost_ = cross_fitted_cost(labels, self.costs, passing, rng)
 
     def _measure(self, labels: CertifyingLabels, cuts: Floats) -> None:
         """Measure share and error; for a mix, of the traffic."""
@@ -329,32 +334,6 @@ class Selective:
             bad, answers = float(errors[0]), float(worth[0]) if np.isfinite(cuts[0]) else 0.0
         self.share_ = wilson_estimate(labels.answerable * inside, n)
         self.error_ = proportions(np.array([bad]), np.array([answers]))[0]
-
-    def _cost(self, labels: CertifyingLabels) -> DecideCost:
-        """Measure costs; the threshold is chosen anew without each fold."""
-        costs, score, wrong = self.costs, labels.score, labels.wrong
-        assert costs is not None
-        n = len(score)
-        cluster = np.arange(n) if labels.cluster is None else labels.cluster
-        rng = named_stream(self.seed, "decide folds")
-        fold = (rng.permutation(int(cluster.max()) + 1) % _FOLDS)[cluster]
-        values = np.zeros(n, dtype=bool)
-        passing = None if self.certified_ is None else self.certified_.passed
-        for number in range(_FOLDS):
-            inside, peers = fold == number, fold != number
-            grid = threshold_grid(score[peers]) if passing is None else passing
-            place = cheapest(score[peers], wrong[peers], grid, costs) if len(grid) else None
-            values[inside] = score[inside] >= _above(place)
-        cost = costs.per_row(values, wrong)
-        answering = costs.wrong * wrong
-        best = answering if answering.mean() < costs.ask else np.full(n, costs.ask)
-        return DecideCost(
-            costs=costs.to_dict(),
-            policy=mean_estimate(cost, labels.cluster),
-            always_answer=mean_estimate(answering, labels.cluster),
-            always_ask=costs.ask,
-            saved=mean_estimate(best - cost, labels.cluster),
-        )
 
     def entry(
         self, model: str, method: str, correct: Floats, path: str | None = None, **more: Any
@@ -405,10 +384,6 @@ class Selective:
         if self.costs is not None and self.cost_ is not None:
             promise |= {"costs": self.costs.to_dict(), "cost_per_question": self.cost_.policy}
         return promise
-
-
-def _above(threshold: float | None) -> float:
-    return float("inf") if threshold is None else threshold
 
 
 def _with_confidence(features: Any, confidence: Floats) -> pl.DataFrame:

@@ -13,19 +13,23 @@ from scipy.special import betaincinv
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.findings.documents.decisions import AnsweredGroup, AskedGroup
-from calibrant.metrics.stats.intervals import wilson_estimate
+from calibrant.findings.documents.decisions import AnsweredGroup, AskedGroup, DecideCost
+from calibrant.metrics.stats.intervals import mean_estimate, wilson_estimate
 from calibrant.trust.selective.certify import (
+    AskingCosts,
     Certified,
     TrafficMix,
     certify,
+    cheapest,
     error_curve,
     rows_per_label,
+    threshold_grid,
 )
 from calibrant.trust.traffic_shift import level_texts
 
 # A category with fewer labels is asked, always.
 LEAST_LABELS = 15
+_FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +158,42 @@ def proportions(count: Floats, n: Floats) -> list[Estimate]:
         Estimate(float(place), float(start), float(end), n=int(rows), interval="exact")
         for place, start, end, rows in zip(value, low, high, n, strict=True)
     ]
+
+
+def cut_above(threshold: float | None) -> float:
+    """Return a threshold as a number that a score is held against."""
+    return float("inf") if threshold is None else threshold
+
+
+def cross_fitted_cost(
+    labels: CertifyingLabels, costs: AskingCosts, passing: Floats | None, rng: np.random.Generator
+) -> DecideCost:
+    """Measure costs; the threshold is chosen anew without each fold.
+
+    Parameters
+    ----------
+    labels, costs
+        What certifies, and what a wrong answer and asking cost.
+    passing
+        The certified thresholds that may be chosen; None for all.
+    rng
+        Draws the folds; rows of a cluster stay together.
+    """
+    score, wrong, n = labels.score, labels.wrong, len(labels.score)
+    cluster = np.arange(n) if labels.cluster is None else labels.cluster
+    fold = (rng.permutation(int(cluster.max()) + 1) % _FOLDS)[cluster]
+    answers = np.zeros(n, dtype=bool)
+    for number in range(_FOLDS):
+        inside, rest = fold == number, fold != number
+        grid = threshold_grid(score[rest]) if passing is None else passing
+        cut = cheapest(score[rest], wrong[rest], grid, costs) if len(grid) else None
+        answers[inside] = score[inside] >= cut_above(cut)
+    cost, answering = costs.per_row(answers, wrong), costs.wrong * wrong
+    best = answering if answering.mean() < costs.ask else np.full(n, costs.ask)
+    return DecideCost(
+        costs=costs.to_dict(),
+        policy=mean_estimate(cost, labels.cluster),
+        always_answer=mean_estimate(answering, labels.cluster),
+        always_ask=costs.ask,
+        saved=mean_estimate(best - cost, labels.cluster),
+    )
