@@ -115,6 +115,9 @@ def test_a_table_of_scores_says_what_it_lacks(tmp_path):
     assert "row 2: an accuracy is a share between 0 and 1" in " ".join(
         call("plan", "--published", path, "--labels", "100").stderr.split()
     )
+    path.write_text("model,accuracy,questions\na,0.8,100\nb,0.7,\n")
+    blank = call("plan", "--published", path).stderr
+    assert "row 2: the number of questions (questions) is missing" in " ".join(blank.split())
     path.write_text("model,accuracy\na,0.8\nb,0.7\n")
     assert "or a column called questions" in call("plan", "--published", path).stderr
     assert [score.labels for score in published_scores(path, 100)] == [100, 100]

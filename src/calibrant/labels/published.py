@@ -78,6 +78,11 @@ def published_scores(given: Any, labels: int | None = None) -> list[PublishedSco
         row = int(wrong.arg_true()[0])
         rule = f"an accuracy is a share between 0 and 1, got {choice['accuracy'][row]!r}"
         raise InputError(rule, source=source_name(given), row=row + 1)
+    unknown = [n for n, row in enumerate(choice.iter_rows(named=True), 1) if not row.get("labels")]
+    if unknown and "labels" in choice.columns and labels is None:
+        rule = f"the number of questions ({columns['labels']}) is missing"
+        hint = Hint("fill it in, or give {labels} for rows without one")
+        raise InputError(rule, source=source_name(given), row=unknown[0], hint=hint)
     return [
         PublishedScore(
             float(value), _questions(row.get("labels") or labels), str(row["model"]),
