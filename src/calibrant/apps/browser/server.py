@@ -16,6 +16,7 @@ from calibrant.apps.browser import tabs
 from calibrant.apps.browser.opened import MOST_UPLOADED, AppData, BrowserJob, Dropped, NamedColumns
 from calibrant.apps.browser.saving import saved
 from calibrant.apps.browser.state import PAGE, State, read_state
+from calibrant.apps.browser.table_reading import reading_fields, reading_question
 from calibrant.apps.browser.tabs import Tab, call_of, tab_of
 from calibrant.apps.browser.traffic import traffic_of
 from calibrant.apps.browser.windows import resolved
@@ -191,7 +192,8 @@ class AppServer(LocalServer):
         try:
             call = await asyncio.to_thread(call_of, tab, state, data)
         except InputError as error:
-            return _failed(tab, str(error), tabs.form_of(tab, state), data)
+            form = tabs.form_of(tab, state)
+            return await asyncio.to_thread(_failed, tab, str(error), form, data)
         job = data.document(call)
         if not job.done:
             await asyncio.sleep(_SOON)
@@ -199,7 +201,8 @@ class AppServer(LocalServer):
             words = f"{tab.working} {data.name}"
             return web.json_response({"words": words, "seconds": job.seconds}, status=202)
         if job.error:
-            return _failed(tab, job.error, tabs.form_of(tab, state), data)
+            form = tabs.form_of(tab, state)
+            return await asyncio.to_thread(_failed, tab, job.error, form, data)
         return await asyncio.to_thread(_document, tab, state, data, job, call)
 
     async def _rows(self, request: web.Request) -> web.Response:
@@ -327,7 +330,7 @@ def _document(tab: Tab, state: State, data: AppData, job: BrowserJob, call: Call
     own = ("overview", "decide", "mend", "judge", "labels")
     name = tab.name if tab.name in own else "document"
     if name == "overview":
-        display["columns"] = tabs.reading_of(data)
+        display["columns"] = reading_fields(data)
     if name == "labels":
         display |= {**_labelling(tab, data), "form": []}
     return _fragment(f"tab_{name}", **display) + _fragment("command", **tabs.command_of(call, data))
@@ -337,12 +340,13 @@ def _failed(tab: Tab, error: str, form: list[dict[str, object]], data: AppData) 
     """Return what a tab shows in place of a result, and a way to say how the table is meant."""
     # The page names files, and no place of a machine.
     words = error.replace(str(Path(data.paths[0]).parent) + os.sep, "")
-    return _fragment("tab_failed", tab=tab, error=words, form=form, columns=tabs.reading_of(data))
+    shown = {"columns": reading_fields(data), "asked": reading_question(data)}
+    return _fragment("tab_failed", tab=tab, error=words, form=form, **shown)
 
 
 def _labelling(tab: Tab, data: AppData) -> dict[str, object]:
     store = store_path(data.paths[0]).name
-    command = Call("label serve", data.paths[0], **data.table).shell()
+    command = Call("label serve", data.paths[0], **data.settings(Call("label serve"))).shell()
     return {"tab": tab, "store": store, "command": command}
 
 

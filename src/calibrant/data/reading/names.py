@@ -206,7 +206,7 @@ def _settle_chances(result: dict[str, float], here: Collection[str]) -> None:
 def _settle_confidence(result: dict[str, float], here: Collection[str]) -> None:
     """Settle what stands beside the word confidence: its mean is one still, its text is not."""
     result["right"] = 0.0
-    if {*here} & {"avg", "mean", "max", "top", "parsed"}:
+    if {*here} & {"avg", "mean", "max", "top", "parsed", "token"}:
         result["other"] = min(result.get("other", 0.0), 0.5)
     if {*here} & {"letter", "word", "text", "raw"}:
         result["other"] = 2.0

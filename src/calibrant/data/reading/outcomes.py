@@ -29,6 +29,8 @@ def _candidates(column: Column, confidence: Sequence[SaidCandidate]) -> list[Out
     if not words or column.distinct > _MOST_WORDS:
         return _graded(column) if column.numeric else []
     roles = column.roles
+    if roles.confidence >= 2.9 and column.numeric and column.distinct > 2:
+        return []
     good, bad = {*words} & RIGHT, {*words} & WRONG | {*words} & {"x"}
     yes, no, remainder = {*words} & YES, {*words} & NO, {*words} & NEITHER
     kinds = {word: _kind_of(word) for word in {*words} - good - bad - yes - no - remainder}

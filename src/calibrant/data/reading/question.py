@@ -64,7 +64,8 @@ def options_of(choice: ReadingChoice, fixed: Mapping[str, str | None]) -> dict[s
         options["correct"] = ",".join(o.column for o in outcomes)
         is_known = all(_is_usual(o.right, 1.0) and _is_usual(o.wrong, 0.0) for o in outcomes)
         if (
-            outcome.inverted
+            any(name_roles(o.column).wrong >= 2 for o in outcomes)
+            or outcome.inverted
             or outcome.graded
             or not is_known
             or outcome.leftover
@@ -116,7 +117,11 @@ def _told(choice: ReadingChoice, height: int) -> str:
             what += f" = {' or '.join(words[:4])} means {means}".replace("= <", "<").replace(
                 "= >", ">"
             )
-        parts.append(f"{column}{scale}, {what}: {_numbers(matches, height)}")
+        numbers = _numbers(matches, height)
+        if outcome.doubt == "text":
+            # What differs in words may mean the same.
+            numbers = numbers.replace("is right", "is the same word for word in")
+        parts.append(f"{column}{scale}, {what}: {numbers}")
     return "; ".join(parts)
 
 

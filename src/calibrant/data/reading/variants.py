@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from msgspec import structs
 
 from calibrant.data.reading.candidates import ReadingChoice, SaidCandidate
@@ -29,7 +30,9 @@ def variants(
     if LEVELS in request:
         low, _, high = confidence.scale.partition("-")
         peer = "0" if low == "1" else "1"
-        matches = [_on_scale(best, column, f"{peer}-{high}"), *matches]
+        lowest = np.min(column.numbers[column.numbers >= 0], initial=float(high))
+        if float(peer) <= lowest:
+            matches = [_on_scale(best, column, f"{peer}-{high}"), *matches]
         if high == "10":
             matches.append(_on_scale(best, column, PERCENT))
     if MIXED in request:

@@ -393,7 +393,9 @@ function keys(event) {
 async function again() { await send(`/api/again/${TAB()}?${query()}`); show(); }
 // Which column is what: everything is read anew.
 async function readAs(form) {
-  const answer = await send("/api/read", JSON.stringify(Object.fromEntries(new FormData(form))));
+  const said = Object.fromEntries(new FormData(form));
+  if (said.repeats) said.repeats = true;
+  const answer = await send("/api/read", JSON.stringify(said));
   if (!answer.ok) { trouble(await answer.text()); return; }
   pickerFor = null;
   history.pushState(null, "", `?tab=${TAB()}`);

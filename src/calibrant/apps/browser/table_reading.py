@@ -1,0 +1,109 @@
+"""How the table is read: what may be said about its columns, and a question with its answers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.apps.browser.opened import AppData
+from calibrant.core.errors import CalibrantError, QuestionError
+from calibrant.data import load_scores
+from calibrant.data.reading.names import name_roles
+from calibrant.data.tables import collect, scan_table
+from calibrant.verbs.opening.read_input import read
+
+_ROLES = {"confidence": "confidence", "correct": "right or wrong", "answer": "answer",
+          "gold": "right answer", "model": "model", "question": "question",
+          "unit": "document or run that rows belong to"}  # fmt: skip
+_TYPED = {
+    "scale": ("scale of the confidence", "percent, 1-5, low=0.3,high=0.9"),
+    "right": ("words that mean right", "yes,pass"),
+    "probs": ("columns of class probabilities", "p_"),
+}
+_ROWS, _SHOWN, _NUMBER = 200, 5, "number of the row"
+"""Rows that a preview is made of, and those of them that it shows."""
+
+
+def reading_fields(data: AppData) -> list[dict[str, object]]:
+    """Return the fields that say which column is what; none where the input is no table."""
+    names = data.columns()
+    if not names:
+        return []
+    likely = [name for name in names if name_roles(name).stated >= 2]
+    every = [(",".join(likely), f"all {len(likely)}: {', '.join(likely)}")] * (len(likely) > 1)
+    columns = [(name, name) for name in names]
+    chosen = [
+        {
+            "name": role,
+            "words": words,
+            "choices": [*every, *columns] if role == "confidence" else columns,
+            "value": data.table.get(role, ""),
+        }
+        for role, words in _ROLES.items()
+    ]
+    typed = [
+        {"name": name, "words": words, "hint": hint, "value": data.table.get(name, "")}
+        for name, (words, hint) in _TYPED.items()
+    ]
+    return [*chosen, *typed]
+
+
+def reading_question(data: AppData) -> dict[str, Any] | None:
+    """Return what is asked about the table, and each reading with a preview; None if nothing is."""
+    try:
+        read(data.data, **data.table)
+    except QuestionError as question:
+        first = str(question).splitlines()[0].removeprefix(f"{data.paths[0]}: ")
+        ways = [
+            {
+                "text": way.text,
+                "options": {**data.table, **way.options},
+                "rows": preview(data, {**data.table, **way.options}),
+            }
+            for way in question.readings
+        ]
+        return {"words": first, "ways": ways}
+    except CalibrantError:
+        return None
+    return None
+
+
+def preview(data: AppData, options: Mapping[str, Any]) -> list[dict[str, object]]:
+    """Return five rows as they stand and as they would be read; none where they cannot be.
+
+    Parameters
+    ----------
+    data
+        What is looked at.
+    options
+        Options of the reading.
+    """
+    path = data.paths[0]
+    try:
+        head = collect(scan_table(path).head(_ROWS), path).with_row_index(_NUMBER, offset=1)
+        scores = load_scores(head, **options, ranks=True, features=[_NUMBER], labels="optional")
+    except CalibrantError:
+        return []
+    frame = scores.frame.unique(_NUMBER, keep="first", maintain_order=True)
+    places = np.unique(np.linspace(0, frame.height - 1, _SHOWN).astype(int))
+    columns = _columns(options, head.columns)
+    return [_row(row, head, columns) for row in frame[places].iter_rows(named=True)]
+
+
+def _columns(options: Mapping[str, Any], names: list[str]) -> list[str]:
+    wanted = [str(options.get(role, "")) for role in ("confidence", "answer", "gold", "correct")]
+    return [
+        n for text in wanted for n in ([text] if text in names else text.split(",")) if n in names
+    ]
+
+
+def _row(row: Mapping[str, Any], head: pl.DataFrame, columns: list[str]) -> dict[str, object]:
+    said, right = row["confidence"], row["correct"]
+    shares = said is not None and 0 <= said <= 1
+    return {
+        "number": row[_NUMBER],
+        "cells": {name: str(head[name][row[_NUMBER] - 1])[:60] for name in columns},
+        "says": "–" if said is None else f"{said:.0%}" if shares else f"{said:.3g}",
+        "means": "–" if right is None else "right" if right >= 0.5 else "wrong",
+    }
