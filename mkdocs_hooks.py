@@ -1,10 +1,15 @@
-"""Pages of the Python reference, made when the site is built: every public name, none by hand."""
+"""Pages of the Python reference: every public name, none by hand.
+
+The site has a page per package, made when it is built; a checkout has all names on one page, which
+``python mkdocs_hooks.py`` writes.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -103,9 +108,53 @@ def page_of(package: str) -> str:
     return "\n".join(lines)
 
 
+def names_on_one_page() -> str:
+    """Return all names with their arguments and first sentence, for a reader without the site."""
+    lines = ["<!-- Written by `python mkdocs_hooks.py`. -->\n", "# Every name in Python\n"]
+    lines.append("What arguments mean: `help(calibrant.audit)`, or [the commands](cli/index.md).\n")
+    for package, title in PACKAGES.items():
+        lines += [f"## {title}: `{package}`\n", "| name | what it does |", "| --- | --- |"]
+        for name, place in sorted(public_names(package).items(), key=lambda item: item[0].lower()):
+            value = _value(place)
+            words = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
+            words = "" if not callable(value) else words.replace("|", "\\|")
+            lines.append(f"| `{name}{_arguments(value)}` | {words} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _value(place: str) -> Any:
+    module, _, name = place.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError:
+        return getattr(_value(module), name)
+
+
+def _arguments(value: Any) -> str:
+    """Return the names of the arguments, as they may be given."""
+    try:
+        parameters = list(inspect.signature(value).parameters.values())
+    except (TypeError, ValueError):
+        return ""
+    shown, is_named = [], False
+    for one in parameters:
+        if one.kind is one.KEYWORD_ONLY and not is_named:
+            shown.append("*")
+        is_named = is_named or one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
+        stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        shown.append(f"{stars}{one.name}")
+    return f"({', '.join(shown)})"
+
+
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add a page per package."""
     for package in PACKAGES:
         name = f"{FOLDER}/{package}.md"
         files.append(File.generated(config, name, content=page_of(package)))
     return files
+
+
+if __name__ == "__main__":
+    page = Path("docs") / "reference" / "api.md"
+    page.write_text(names_on_one_page(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The moving picture of the README: the limit on wrong answers is dragged, a promise appears.
+"""The moving picture of the README, and its example page: a limit is dragged, a promise appears.
 
 `python -m studies decide_gif`, on the recorded demo: nothing but what ships is needed.
 """
@@ -11,16 +11,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
+from calibrant.verbs.audit import audit
 from calibrant.verbs.demo import demo
 from studies.doc_pictures import IMAGES
 from studies.gallery import browser
 
-SIZE = (960, 640)
+SIZE, SHOWN = (1280, 800), (960, 600)
+EXAMPLE = IMAGES.parent / "files" / "example.html"
 MODEL, METHOD = "qwen2.5-coder-1.5b", "consistency"
 START, END = 0.2, 0.35
 STEPS = 14
@@ -35,7 +38,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         study = Path(name) / "demo"
         demo(study, recorded=True)
+        with chdir(name):  # a page names its input as it was typed
+            audit("demo", cluster="question_id").to_html(EXAMPLE)
         command = [sys.executable, "-m", "calibrant", "view", str(study), "--no-open"]
+        command += ["--cluster", "question_id"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
             assert server.stderr is not None
             address = server.stderr.readline().rpartition(" ")[2].strip()
@@ -54,6 +60,8 @@ def drag(window: Any, address: str) -> Any:
     state = f"tab=decide&model={MODEL}&method={METHOD}&decide.max_error={START}"
     window.get(f"{address.partition('?')[0]}?{state}")
     settle(window)
+    window.execute_script("document.querySelector('.drag').scrollIntoView({block: 'nearest'})")
+    time.sleep(0.5)
     yield picture(window), 1500
     handle = window.find_element("css selector", ".handle .knob")
     box = window.execute_script("return arguments[0].getBoundingClientRect().toJSON()", handle)
@@ -91,7 +99,8 @@ def mouse(window: Any, kind: str, x: float, y: float) -> None:
 
 def picture(window: Any) -> Image.Image:
     shot = window.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
-    return Image.open(io.BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
+    whole = Image.open(io.BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
+    return whole.resize(SHOWN, Image.Resampling.LANCZOS)
 
 
 def save(frames: list[tuple[Image.Image, int]], path: Path) -> None:

@@ -66,6 +66,14 @@ def test_every_public_name_is_in_the_reference(site, package):
     assert bodies >= len(names)
 
 
+def test_every_public_name_is_on_the_page_for_a_checkout():
+    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([\w.]+)", page, re.MULTILINE))
+    for package in mkdocs_hooks.PACKAGES:
+        missing = set(mkdocs_hooks.public_names(package)) - listed
+        assert not missing, f"{package}: run python mkdocs_hooks.py"
+
+
 def test_every_public_package_has_a_page_in_the_menu():
     import calibrant
 
