@@ -7,6 +7,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+# As in tests: what a judge would read depends on what was fetched.
+os.environ.setdefault("CALIBRANT_JUDGE", "none")
+
 from golden.cases import CASES
 from golden.stored import store, stored_path
 
