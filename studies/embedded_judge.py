@@ -29,7 +29,7 @@ from studies.judge_rows import Row, words
 
 KEPT = ROOT / ".cache" / "judge_study.sqlite"
 WORDINGS = "judge_last.csv"
-EACH, PAIRS, TIMED = 8, 200, 250
+EACH, PAIRS, TIMED = 8, 120, 150
 # What people and a published judge say of 1,486 answers of NQ301: `data/NQ301_gpt-4.tsv` of
 # github.com/ehsk/OpenQA-eval (MIT), its column 'Acceptable?' beside people's, by `agreement`.
 PUBLISHED = ("GPT-4 (published verdicts)", 1486, "0.849 [0.826, 0.872]", "0.696 [0.651, 0.743]")
