@@ -343,6 +343,22 @@ def _same(a, b, score):
     return np.array_equal(score >= a - 1e-9, score >= b - 1e-9)
 
 
+def documents_table(rng, count):
+    """Rows of documents: confidence, outcome and document."""
+    return flat(*_right(documents(rng, count)))
+
+
+def whole_truth(c, y, unit, *, stop=False, drop=False):
+    """Return what gives the error of a threshold among many units; documents pass by product."""
+    if drop:
+        needed = np.zeros(int(unit.max()) + 1)
+        np.maximum.at(needed, unit, np.where(y < 1, c, 0.0))
+        return lambda at: float((needed > at).mean())
+    found = run_rows(c, y, unit) if stop else unit_rows(c, y, unit)
+    world = TrueError(found.score, found.wrong)
+    return lambda at: world.at(at)[0]
+
+
 PARTS = {
     "documents": lambda: ["## Documents of eight fields", "", *document_promises()],
     "agents": lambda: ["## Agents: at most 20 % of the stopped would succeed", "", *stopping()],

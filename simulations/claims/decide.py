@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
+import polars as pl
 
 from calibrant.findings.claims.decide import decide_claims
 from calibrant.trust.selective.fit import Selective
+from calibrant.verbs.decide import decide
+from simulations import units
 from simulations.claims.harness import Said, World
 
 GRID = np.linspace(0.0005, 0.9995, 1000)
@@ -22,7 +25,7 @@ CHANCES = {
     "wavy": lambda c: 0.15 + 0.1 * np.sin(12 * c),
     "two groups, on average at the limit": lambda c: np.where(c * 100 % 2 < 1, 0.05, 0.25),
 }
-LIMIT, DELTA = 0.15, 0.05
+LIMIT, DELTA, TRUTH = 0.15, 0.05, 100_000
 COSTS = {"wrong": 6.0, "ask": 1.0}
 
 
@@ -80,9 +83,37 @@ def _saved(world, fit):
     return float(min(COSTS["wrong"] * wrong.mean(), COSTS["ask"]) - spent)
 
 
+# Rows inside units: how `decide` is asked, how many units, what tells the truth.
+UNITS = {
+    "documents of eight fields": (units.documents_table, {}, 400),
+    "runs that stop": (units.agents, {"stop": True}, 300),
+    "claims that are dropped": (units.documents_table, {"drop": True}, 400),
+}
+
+
+@cache
+def _truth(name):
+    table, options, _ = UNITS[name]
+    return units.whole_truth(*table(np.random.default_rng(0), TRUTH), **options)
+
+
+def _run_units(rng, *, name):
+    table, options, count = UNITS[name]
+    c, y, unit = table(rng, count)
+    rows = pl.DataFrame({"confidence": c, "correct": y.astype(int), "unit": unit.astype(str)})
+    found = decide(rows, unit="unit", max_error=LIMIT, delta=DELTA, **options)
+    (entry,), (claim,) = found["results"], found["claims"]
+    at = entry["threshold"]
+    error = _truth(name)(at) if at is not None else 0.0
+    yield Said(claim["id"], claim["outcome"] == "shown", bool(error > LIMIT))
+
+
 def worlds():
     """Yield all worlds."""
     for name, world in WORLDS.items():
         for n in (100, 300, 2000):
             power = ("decide.error_limit", "decide.cheaper") if name == "honest" else ()
             yield World(f"{name}, {n:,} labels", partial(_run, world=world, n=n), power)
+    # Last, so that the worlds before them keep their draws.
+    for name, (_, _, count) in UNITS.items():
+        yield World(f"units: {name}, {count} units", partial(_run_units, name=name))
