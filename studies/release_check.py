@@ -26,6 +26,16 @@ def versions(root=ROOT):
     }
 
 
+def days(root=ROOT):
+    """The day of the newest release, as changelog and citation say it."""
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    citation = (root / "CITATION.cff").read_text(encoding="utf-8")
+    return (
+        re.search(r"^## \d\S* \((.+)\)", changelog, re.MULTILINE)[1],
+        re.search(r"^date-released: (\S+)$", citation, re.MULTILINE)[1],
+    )
+
+
 def differences(tag, root=ROOT):
     """The files that name another version than the tag."""
     wanted = tag.removeprefix("v")
@@ -35,3 +45,5 @@ def differences(tag, root=ROOT):
 if __name__ == "__main__":
     if wrong := differences(sys.argv[1]):
         sys.exit(f"The tag is {sys.argv[1]}, but {', '.join(wrong)}.")
+    if len(set(days())) > 1:
+        sys.exit(f"The changelog says {days()[0]}, the citation {days()[1]}.")

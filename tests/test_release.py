@@ -3,7 +3,7 @@
 import re
 
 import yaml
-from studies.release_check import differences, versions
+from studies.release_check import days, differences, versions
 
 from support import ROOT
 
@@ -20,6 +20,8 @@ def test_every_file_names_the_same_version():
     version = versions()["pyproject.toml"]
     assert differences(f"v{version}") == []
     assert len(differences("v99.0")) == 4
+    changelog, citation = days()
+    assert changelog == citation
 
 
 def test_what_the_workflows_run_exists():
