@@ -44,7 +44,7 @@ def meaning_plan(
         estimate: above 0, the first is the more over-confident) and ``needed``.
     """
     sizes = draws.group_by("model", "question_id").len()
-    usual = int(sizes["len"].median() or 0) // 2 * 2
+    usual = int(np.median(sizes["len"].to_numpy())) // 2 * 2 if sizes.height else 0
     if usual < _FEWEST_DRAWS:
         rule = f"a plan by meaning needs {_FEWEST_DRAWS} draws of a question, got {usual}"
         raise InputError(rule, hint="ask each question more often")

@@ -187,7 +187,7 @@ def plan(
     if samples is not None or reference is not None:
         return _by_meaning(
             scores,
-            SampleColumns(samples, reference, columns["question"], columns["model"]),
+            SampleColumns(samples, reference, table["question"], table["model"], table["correct"]),
             {"claim": claim, "rank": rank, "by": by, "labels": labels, **columns},
             precision=precision,
             power=power,

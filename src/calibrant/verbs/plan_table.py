@@ -124,7 +124,7 @@ def meaning_pairs(
     if data is None:
         raise InputError("draws are planned from a table, and none is given")
     for name, value in refused.items():
-        if value and name not in ("question", "model"):
+        if value and name not in ("question", "model", "correct"):
             rule = "{" + name + "} is about scores, and {samples} plans from draws"
             raise InputError(Hint(rule), hint=Hint("leave out {" + name + "}"))
     # Loaded here: most plans read no answers.

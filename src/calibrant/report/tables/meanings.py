@@ -257,8 +257,9 @@ def model_difference(pair: MeaningPlanEntry) -> str:
 
 def questions_by_draws(pairs: Sequence[MeaningPlanEntry]) -> Table:
     """Return the questions that each number of draws takes."""
-    rows = [
-        (pair.model_a, pair.model_b, *(cells.number_cell(step[n]) for n in ("draws", "questions")))
+    first, last = "draws", "questions"
+    rows: list[tuple[cells.Cell, ...]] = [
+        (pair.model_a, pair.model_b, cells.number_cell(step[first]), cells.number_cell(step[last]))
         for pair in pairs
         for step in pair.needed
     ]
@@ -266,5 +267,5 @@ def questions_by_draws(pairs: Sequence[MeaningPlanEntry]) -> Table:
         "About the difference as so many draws show it. With unlimited draws it is another one. "
         "The gap is the share of the leading meaning less the share of questions it is right on."
     )
-    columns = ("first", "second", "draws", "questions")
+    columns = ("first", "second", first, last)
     return Table(columns, tuple(rows), "Questions that tell models apart", note, labels=2)
