@@ -15,7 +15,7 @@ from calibrant.findings.documents.judges import JudgeBias, JudgedPair, JudgeEntr
 from calibrant.metrics.stats.multiplicity import holm
 
 # Levels at which simulations keep every sentence false in at most 5 %.
-LENIENT_LEVEL, FAVOUR_LEVEL, LEVEL = 0.04, 0.03, 0.05
+LENIENT_LEVEL, FAVOUR_LEVEL, MODEL_LEVEL, LEVEL = 0.04, 0.03, 0.04, 0.05
 _Z_LENIENT = 2.054
 # A judge that agrees less than people by no more than this is called as good as a person.
 AGREE_MARGIN = 0.1
@@ -311,11 +311,11 @@ def _best(entry: JudgeEntry, about: About) -> Claim:
     worth = {model.name: _place(model) for model in entry.models}
     best = max(worth, key=lambda name: worth[name])
     mine = [pair for pair in entry.pairs if best in (pair.a, pair.b)]
-    beaten = [pair for pair in mine if _ahead(pair, best) and (pair.p_adjusted or 0.0) <= LEVEL]
+    beaten = [pair for pair in mine if _ahead(pair, best) and _model_p(pair) <= LEVEL]
     if beaten:
         losers = sorted((_other(pair, best) for pair in beaten), key=lambda name: worth[name])[::-1]
         closest = min(beaten, key=lambda pair: abs(pair.difference.value or 0.0))
-        p = max(pair.p_adjusted or 0.0 for pair in beaten)
+        p = max(map(_model_p, beaten))
         facts: dict[str, Any] = {"a": best, "losers": losers, "by": ""}
         if len(beaten) == 1 and entry.scale.kind == "ratings":
             facts["by"] = f" by {abs(closest.difference.number):.2f} points"
@@ -328,7 +328,11 @@ def _best(entry: JudgeEntry, about: About) -> Claim:
     facts = {"tested": tested, "a": best,
              "b": _other(near, best), "more": more}  # fmt: skip
     return MODEL_BETTER.claim("undecided", about, facts, estimate=near.difference,
-                              p_adjusted=near.p_adjusted)  # fmt: skip
+                              p_adjusted=_model_p(near))  # fmt: skip
+
+
+def _model_p(pair: JudgedPair) -> float:
+    return min((pair.p_adjusted or 0.0) * LEVEL / MODEL_LEVEL, 1.0)
 
 
 def _place(model: Any) -> float:
