@@ -160,8 +160,7 @@ def search_dependence(
 def _outcome_units(frame: pl.DataFrame, outcome: Floats, skip: Collection[str]) -> Grouping | None:
     """Return the column whose values have one outcome each: a run's on every step of it."""
     share = outcome.mean()
-    few = frame.height <= _MANY
-    part = np.arange(min(SAMPLE, frame.height)) if few else _part_of(frame)
+    part = None if frame.height <= _MANY else _part_of(frame)
     for name in frame.columns:
         if name in skip or name in _OWN or bare(name) in _JUDGED:
             continue
@@ -169,10 +168,13 @@ def _outcome_units(frame: pl.DataFrame, outcome: Floats, skip: Collection[str]) 
         if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
             continue
         column = frame[name].cast(pl.String) if not kind.is_integer() else frame[name]
-        codes = value_codes(column[part])
-        # Of many rows a part holds rows of one unit, if there are units.
-        if not _one_outcome(codes, outcome[part]) or (not few and _distinct(codes) == part.size):
+        if not _one_outcome(value_codes(column.head(SAMPLE)), outcome[:SAMPLE]):
             continue
+        if part is not None:
+            # Of many rows a part holds rows of one unit, if there are units.
+            some = value_codes(column[part])
+            if _distinct(some) == part.size or not _one_outcome(some, outcome[part]):
+                continue
         codes = value_codes(column)
         size = np.bincount(codes)
         several = size[size > 1]
