@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from calibrant.apps.browser.opened import AppData
@@ -55,6 +54,7 @@ def reading_question(data: AppData) -> dict[str, Any] | None:
         read(data.data, **data.table)
     except QuestionError as question:
         first = str(question).splitlines()[0].removeprefix(f"{data.paths[0]}: ")
+        first = first.removeprefix("Which columns are meant? ")
         ways = [
             {
                 "text": way.text,
@@ -86,9 +86,11 @@ def preview(data: AppData, options: Mapping[str, Any]) -> list[dict[str, object]
     except CalibrantError:
         return []
     frame = scores.frame.unique(_NUMBER, keep="first", maintain_order=True)
-    places = np.unique(np.linspace(0, frame.height - 1, _SHOWN).astype(int))
+    # Rows that differ show more than the first ones.
+    kinds = frame.unique(["confidence", "correct"], keep="first", maintain_order=True)
+    rows = pl.concat([kinds, frame]).unique(_NUMBER, keep="first", maintain_order=True)
     columns = _columns(options, head.columns)
-    return [_row(row, head, columns) for row in frame[places].iter_rows(named=True)]
+    return [_row(row, head, columns) for row in rows[:_SHOWN].iter_rows(named=True)]
 
 
 def _columns(options: Mapping[str, Any], names: list[str]) -> list[str]:

@@ -15,7 +15,6 @@ from calibrant.core.hints import Call
 from calibrant.core.method_words import method_words
 from calibrant.core.verb import COMPUTE, Parameter, declaration
 from calibrant.data.judge_table import likely_columns
-from calibrant.data.reading.names import name_roles
 from calibrant.data.sources.rows import RowQuery
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.entries import EstimateEntry
@@ -290,31 +289,6 @@ def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
             }
         )
     return fields
-
-
-_ROLES = {"confidence": "confidence", "correct": "right or wrong", "model": "model",
-          "question": "question", "unit": "document or run that rows belong to",
-          "scale": "scale of the confidence"}  # fmt: skip
-
-
-def reading_of(data: AppData) -> list[dict[str, object]]:
-    """Return the fields that say which column is what; none where the input is no table."""
-    names = data.columns()
-    if not names:
-        return []
-    likely = [name for name in names if name_roles(name).stated >= 2]
-    total = [(",".join(likely), f"all {len(likely)}: {', '.join(likely)}")] * (len(likely) > 1)
-    offered = {"scale": [("fraction", "0 to 1"), ("percent", "0 to 100")]}
-    return [
-        {
-            "name": role,
-            "words": words,
-            "choices": offered.get(role, [*(total if role == "confidence" else ()),
-                                          *((name, name) for name in names)]),
-            "value": data.table.get(role, ""),
-        }
-        for role, words in _ROLES.items()
-    ]  # fmt: skip
 
 
 def picker(data: AppData, state: State) -> dict[str, object]:
