@@ -52,7 +52,7 @@ def run_console(body: str) -> str:
 def as_case(page: Path):
     needs_data = any(needs for _, needs, _, _ in examples(page))
     marks = [pytest.mark.data] if needs_data else []
-    return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
+    return pytest.param(page, marks=marks, id=page.relative_to(ROOT).as_posix())
 
 
 @pytest.mark.parametrize("page", [as_case(page) for page in PAGES])

@@ -16,7 +16,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.data.mend.learned_score import LearnedScore
 from calibrant.data.mend.recalibration_map import ColumnMap, RecalibrationMap
-from calibrant.metrics.recalibration.base import one_column_tags
+from calibrant.metrics.recalibration.base import not_fitted, one_column_tags
 from calibrant.metrics.recalibration.mend_fit import (
     FOLDS,
     FittedCurve,
@@ -106,6 +106,9 @@ class Mend:
     def __sklearn_tags__(self) -> Any:
         return one_column_tags()
 
+    def __repr__(self) -> str:
+        return f"Mend(seed={self.seed})"
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "map_")
 
@@ -164,6 +167,8 @@ class Mend:
 
     def predict(self, confidence: ArrayLike) -> Floats:
         """Return the chance of being right for each confidence."""
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted()("Mend is not fitted yet", hint="call fit first")
         return self.map_.probabilities(np.asarray(confidence, dtype=np.float64).reshape(-1))
 
     def predict_proba(self, confidence: ArrayLike) -> Floats:

@@ -60,7 +60,7 @@ class Calibrator:
     def predict(self, confidence: ArrayLike) -> Floats:
         """Return the recalibrated probabilities, shape (n,)."""
         if not self.__sklearn_is_fitted__():
-            raise _not_fitted()(f"{type(self).__name__} is not fitted yet", hint="call fit first")
+            raise not_fitted()(f"{type(self).__name__} is not fitted yet", hint="call fit first")
         values = np.asarray(score_column(confidence), dtype=np.float64)
         if not np.isfinite(values).all():
             raise InputError("confidence is one column of finite numbers")
@@ -192,7 +192,7 @@ def score_column(confidence: ArrayLike) -> Array:
 
 
 @cache
-def _not_fitted() -> type[InputError]:
+def not_fitted() -> type[InputError]:
     """Return an error that is one of calibrant and one of scikit-learn."""
     from sklearn.exceptions import NotFittedError
 
