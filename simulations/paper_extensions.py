@@ -20,7 +20,7 @@ from simulations._pieces import markdown_table, share_interval, write_page
 
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "60"))
 LOSS = 0.01
-TIMES = (1, 2, 4, 8, 16)
+TIMES = (1, 4, 16)
 DRAWS, PILOT = (2, 4, 10, 20, 50), 200
 ERRORS = (0.15, 0.20, 0.25, 0.30)
 
@@ -84,7 +84,7 @@ def _loss_world(kind: str, n: int, rng: np.random.Generator):
 def floors() -> list[str]:
     """The labels that show a grouping loss, against the floor of one who knows the groups."""
     rows = []
-    kinds = ("eight groups", "one number, a wave", "two numbers together", "one group of twenty")
+    kinds = ("eight groups", "two numbers together", "one group of twenty")
     for kind in kinds:
         _, f, _, added = _loss_world(kind, 200_000, np.random.default_rng(5))
         chance = np.clip(f + added, 0, 1)
@@ -113,8 +113,10 @@ def floors() -> list[str]:
         f"many times the floor ({RUNS} runs; three columns or four, one or two of them matter).",
         "",
         *markdown_table(columns, rows),
-        "The floor holds. What must first be learned takes several times as many labels, and how "
-        "many depends on where the loss is: `plan` states the floor as a floor.",
+        "With known groups the test has the 80 % that the floor promises, or less where the loss "
+        "is in a rare group. What must first be learned takes 4 to 16 times as many labels: how "
+        "many depends on where the loss is: `plan` states the floor as a floor. It takes outcomes "
+        "to be as noisy in all groups.",
         "",
     ]
 
