@@ -127,6 +127,7 @@ def served(folder):
 
 
 MADE = {
+    "accuracy": lambda _: cal.audit({k: small()[k] for k in ("question_id", "model", "correct")}),
     "audit": lambda _: cal.audit(small(), resamples=20),
     "compare": lambda _: cal.compare(small(), resamples=50),
     "groups": lambda _: cal.groups(one_model(), features=["topic", "hard"]),
