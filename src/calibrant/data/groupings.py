@@ -89,16 +89,16 @@ def block_dependence(
 
 def _known_groups(frame: pl.DataFrame, names: Collection[str]) -> list[Indices]:
     """Return the groups of rows in columns whose part in the outcomes is known."""
-    known = []
+    fixed = []
     for name in names:
         column = frame[name] if name in frame.columns else pl.Series(name, [])
         if column.len() and column.dtype.is_float():
             ranks = column.rank("dense", descending=False).fill_null(0).to_numpy()
-            known.append((ranks * _KNOWN_BINS / (ranks.max() + 1)).astype(np.intp))
+            fixed.append((ranks * _KNOWN_BINS / (ranks.max() + 1)).astype(np.intp))
         elif column.len() and not column.dtype.is_nested():
-            ways = _values(name, value_codes(column.cast(pl.String)))
-            known += [codes() for _, _, codes in ways]
-    return known
+            column_groups = _values(name, value_codes(column.cast(pl.String)))
+            fixed += [codes() for _, _, codes in column_groups]
+    return fixed
 
 
 def under_own_names(
@@ -150,9 +150,11 @@ def search_dependence(
         return Dependence()
     if (unit := _outcome_units(frame, right, skip)) is not None:
         whole = search_groups(confidences, right, [unit])
-        rest = _among_units(frame, confidences, right, unit.codes, {*skip, unit.words})
+        remainder = _among_units(frame, confidences, right, unit.codes, {*skip, unit.words})
         return replace(
-            rest, groups=(*whole.groups, *rest.groups)[:2], tested=("unit", *rest.tested)
+            remainder,
+            groups=(*whole.groups, *remainder.groups)[:2],
+            tested=("unit", *remainder.tested),
         )
     return _search(frame, confidences, right, skip, _known_groups(frame, skip))
 
@@ -172,8 +174,8 @@ def _outcome_units(frame: pl.DataFrame, outcome: Floats, skip: Collection[str]) 
             continue
         if part is not None:
             # Of many rows a part holds rows of one unit, if there are units.
-            some = value_codes(column[part])
-            if _distinct(some) == part.size or not _one_outcome(some, outcome[part]):
+            part_codes = value_codes(column[part])
+            if _distinct(part_codes) == part.size or not _one_outcome(part_codes, outcome[part]):
                 continue
         codes = value_codes(column)
         size = np.bincount(codes)
@@ -202,20 +204,20 @@ def _search(
     confidence: Floats,
     outcome: Floats,
     skip: Collection[str],
-    known: Sequence[Indices] = (),
+    fixed: Sequence[Indices] = (),
 ) -> Dependence:
     """Search all groupings, or of many rows those at which a part of the rows hints."""
     if frame.height <= _MANY:
-        return search_groups(confidence, outcome, row_groupings(frame, skip), known=known)
+        return search_groups(confidence, outcome, row_groupings(frame, skip), fixed=fixed)
     part = _part_of(frame)
     step = frame.height / _PART
     hints, idle = screen_groupings(
-        CellResiduals.of_rows(confidence[part], outcome[part], [codes[part] for codes in known]),
+        CellResiduals.of_rows(confidence[part], outcome[part], [codes[part] for codes in fixed]),
         row_groupings(frame[part], skip, step=step),
         step,
     )
     groupings = row_groupings(frame, skip, only=hints)
-    return search_groups(confidence, outcome, groupings, known=known, idle=idle)
+    return search_groups(confidence, outcome, groupings, fixed=fixed, idle=idle)
 
 
 def _among_units(
@@ -265,9 +267,9 @@ def row_groupings(
             continue
         if only is not None and not any(name in words for words in only):
             continue
-        for way, words, codes in _ways(name, frame[name], step):
+        for kind, words, codes in _ways(name, frame[name], step):
             if only is None or words in only:
-                yield Grouping(way, name, words, codes())
+                yield Grouping(kind, name, words, codes())
     yield Grouping("order", None, "order", np.arange(frame.height))
 
 
@@ -289,8 +291,12 @@ def _ways(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
 def _whole_numbers(column: pl.Series) -> pl.Series:
     """Return numbers of customers, which a missing one made floats, as integers."""
     column = column.fill_nan(None)
-    some = column.drop_nulls()
-    if not column.null_count() or some.n_unique() < _LEAST_IDS or (some != some.round()).any():
+    values = column.drop_nulls()
+    if (
+        not column.null_count()
+        or values.n_unique() < _LEAST_IDS
+        or (values != values.round()).any()
+    ):
         return column
     return column.cast(pl.Int64, strict=False)
 

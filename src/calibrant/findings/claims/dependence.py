@@ -280,13 +280,13 @@ def pool_sentence(groups: DependentGroupsEntry) -> str:
     >>> pool_sentence(user)[47:]
     'These numbers are of this table: for other users intervals would be 2.0 x wider.'
     """
-    others = "later rows"
+    outside = "later rows"
     if groups.kind != "order":
-        others = "rows of other groups"
+        outside = "rows of other groups"
     if groups.kind in _COLUMNS:
-        others = f"other {_others(str(groups.column))}"
+        outside = f"other {_others(str(groups.column))}"
     return (
-        f"{_together(groups)}. These numbers are of this table: for {others} intervals would be "
+        f"{_together(groups)}. These numbers are of this table: for {outside} intervals would be "
         f"{_times_wider(groups.inflation)}."
     )
 
@@ -321,8 +321,8 @@ def dependence_warnings(
         widest, _ = max(pairs, key=lambda pair: pair[0].inflation)
         columns = {"cluster": widest.column} if widest.kind in _COLUMNS else {}
         models = list(dict.fromkeys(model for _, model in pairs))
-        shown = widest.inflation > 1
-        sentences = groups_sentence(widest) if shown else _dominant_sentence(widest)
+        is_shown = widest.inflation > 1
+        sentences = groups_sentence(widest) if is_shown else _dominant_sentence(widest)
         text = sentences.shell() if typed else str(sentences)
         warnings.append(warning("dependent", text, columns=columns, models=models))
     return warnings

@@ -139,7 +139,7 @@ def search_groups(
     outcome: Floats,
     groupings: Iterable[Grouping],
     *,
-    known: Sequence[Indices] = (),
+    fixed: Sequence[Indices] = (),
     share: float = 1.0,
     idle: Sequence[GroupingKind] = (),
 ) -> Dependence:
@@ -154,7 +154,7 @@ def search_groups(
         Of each row; grades between 0 and 1 are outcomes too.
     groupings
         Those that may tell something; such as have hardly a pair of rows are passed over.
-    known
+    fixed
         Groups that are meant, not others like them: their means are taken off.
     share
         Part of the level that this search has.
@@ -175,7 +175,7 @@ def search_groups(
     able = [each for each in groupings if each.kind == "order" or _has_pairs(each.codes)]
     tested = (*idle, *(each.kind for each in able))
     dominant = _dominant(able)
-    rows = CellResiduals.of_rows(confidence, outcome, known)
+    rows = CellResiduals.of_rows(confidence, outcome, fixed)
     groups: list[DependentGroups] = []
     while able and len(groups) < 2:
         firing = _firing(rows, able, share, idle)
@@ -192,8 +192,8 @@ def search_groups(
             if each.words != widest.grouping.words
             and (each.kind != "order" or (each.column is None and not ordered))
         ]
-    shown = {each.grouping.words for each in groups}
-    if dominant is not None and dominant.grouping.words in shown:
+    words = {each.grouping.words for each in groups}
+    if dominant is not None and dominant.grouping.words in words:
         dominant = None
     return Dependence(tuple(groups), tested, dominant=dominant)
 

@@ -43,7 +43,7 @@ class CellResiduals(Struct, frozen=True, dict=True):
 
     @classmethod
     def of_rows(
-        cls, confidence: Floats, outcome: Floats, known: Iterable[Indices] = ()
+        cls, confidence: Floats, outcome: Floats, fixed: Iterable[Indices] = ()
     ) -> CellResiduals:
         """Return the residuals of rows, without the means of groups whose part is known."""
         value, place, times = np.unique(confidence, return_inverse=True, return_counts=True)
@@ -55,7 +55,7 @@ class CellResiduals(Struct, frozen=True, dict=True):
         variance = np.bincount(cell, square, count) / np.maximum(rows - 1, 1)
         third = np.bincount(cell, square * residual) / rows
         whole = cls(residual, cell, rows, variance, third)
-        for codes in known:
+        for codes in fixed:
             whole = whole.without(codes)
         return whole
 
