@@ -21,7 +21,7 @@ def class_sets():
     for sharpness in (0.5, 1.0, 3.0):
         world = partial(classes, rng, sharpness=sharpness)
         for count in (100, 500):
-            rows += _set_rows(f"{sharpness:g}", count, world, world(20_000))
+            rows += _set_rows(f"{sharpness:g}", count, world, world(8_000))
     return _set_table("sharpness", rows)
 
 
