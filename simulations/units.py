@@ -17,7 +17,7 @@ from calibrant.verbs.decide import decide
 from simulations import _unit_sets
 from simulations._pieces import RUNS, broken_rates, markdown_table, share_interval, write_page
 
-TRUTH, TABLES = 400_000, 20
+TRUTH, TABLES = 400_000, 10
 DELTA = 0.1
 SEED = 62
 FIELDS = np.array([0, 0, 0, 0, 0.5, 0.5, -1.2, -1.6])
