@@ -24,11 +24,12 @@ from cli.all_commands import commands, parameters
 from support import ROOT
 
 FOLDER = ROOT / "docs" / "reference" / "cli"
+SCREENS = ROOT / "tests" / "report" / "snapshots"
 SOURCE = ROOT / "src" / "calibrant"
 
 
 def test_the_pages_are_current():
-    made = reference_files()
+    made = reference_files(SCREENS)
     here = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*") if path.is_file()}
     assert here == set(made), "run python -m calibrant.cli.reference"
     for name, text in made.items():
@@ -90,7 +91,7 @@ def test_every_option_says_what_goes_there_and_where_it_stands(words):
 
 @pytest.mark.parametrize("words", VERBS)
 def test_the_schema_takes_the_defaults_and_refuses_what_the_verb_refuses(words):
-    schema = json.loads(reference_files()[f"schemas/{words.replace(' ', '-')}.json"])
+    schema = json.loads(reference_files(SCREENS)[f"schemas/{words.replace(' ', '-')}.json"])
     Draft202012Validator.check_schema(schema)
     needed = {name: "x" for name in schema["required"]}
     defaults = {

@@ -5,6 +5,7 @@ Where a change is meant, write the texts anew and look at the difference:
 """
 
 import difflib
+import json
 import os
 import re
 from pathlib import Path
@@ -16,12 +17,13 @@ from calibrant.core.errors import SchemaError
 from calibrant.report import render_markdown, render_text
 from calibrant.report.tables import KINDS as KINDS_WITH_TABLES
 from documents import KINDS, WITH_FOLDER, document_of
+from support import call
 
 FOLDER = Path(__file__).parent / "snapshots"
 # The short view is stored in 80 columns, the whole one in 100.
 SHORT, WIDTH = 80, 100
 # Kinds whose numbers come from a model, a server or foreign files; their own tests read them.
-ELSEWHERE = {"grade", "import_logs", "init", "models", "run"}
+ELSEWHERE = {"accuracy", "grade", "import_logs", "init", "models", "run"}
 
 
 def check(name, text):
@@ -75,3 +77,30 @@ def test_an_unknown_kind_is_refused_by_name():
     with pytest.raises(SchemaError, match=r"calibrant\.audits/1") as error:
         render_text({"schema": "calibrant.audits/1"})
     assert "audit" in str(error.value)
+
+
+QUESTIONS = ("Capital of Italy?", "Capital of Norway?", "Capital of Peru?")
+ANSWERS = (["Rome", "rome.", "Milan"], ["Oslo", "Bergen", "Oslo"], ["Lima", "Lima", "Lima"])
+MODEL = '[[models]]\nname = "m"\nclient = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
+SCREENS = {
+    "init": "init my-study",
+    "run": "run my-study --dry-run",
+    "grade": "grade samples.jsonl --samples answers --reference gold --judge none --out study",
+    "import": "import logs/lm_eval --out imported",
+}
+
+
+def test_first_screens_of_the_commands_that_make_tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(SHORT))
+    rows = zip(QUESTIONS, ANSWERS, ("Rome", "Oslo", "Lima"), strict=True)
+    table = [dict(zip(("question", "answers", "gold"), row, strict=True)) for row in rows]
+    Path("samples.jsonl").write_text("\n".join(map(json.dumps, table)))
+    assert call("init", "logs", "--logs").returncode == 0
+    for name, command in SCREENS.items():
+        done = call(*command.split())
+        assert done.returncode == 0, done.stderr
+        check(f"{name}.txt", done.stdout)
+        if name == "init":
+            study = Path("my-study/study.toml").read_text().partition("[[models]]")[0]
+            Path("my-study/study.toml").write_text(study + MODEL)

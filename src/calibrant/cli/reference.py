@@ -34,6 +34,10 @@ _WRITTEN = ("html", "json")
 # An option that so many commands describe in the same words is described once, on the index.
 _SHARED = 4
 
+_SCREENS = {"label next": "label", "bench check": "bench_check", "bench mace": "bench"}
+"""Texts of commands that are stored under another name."""
+_MOST_LINES = 24
+
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 _LISTS = {"names": "string", "several": "string", "whole numbers": "integer", "numbers": "number"}
 _KINDS: dict[str, dict[str, object]] = {
@@ -53,15 +57,21 @@ _ENDS = {
 }
 
 
-def reference_files() -> dict[str, str]:
-    """Return the pages and schemas by file name."""
+def reference_files(screens: Path) -> dict[str, str]:
+    """Return the pages and schemas by file name.
+
+    Parameters
+    ----------
+    screens
+        Folder of what commands print first, ``audit.txt``: the tests hold these texts.
+    """
     verbs = {words: declaration(verb_function(words)) for words in VERBS}
     counts = Counter(row for verb in verbs.values() for row in chain(*_rows(verb).values()))
     shared = {row for row, n in counts.items() if n >= _SHARED and row.startswith("| `--")}
     pages: dict[str, list[str]] = {}
     files: dict[str, str] = {}
     for words, verb in verbs.items():
-        pages.setdefault(words.split()[0], []).append(_section(words, verb, shared))
+        pages.setdefault(words.split()[0], []).append(_section(words, verb, shared, screens))
         name = words.replace(" ", "-")
         schema = orjson.dumps(options_schema(verb, words), option=orjson.OPT_INDENT_2)
         files[f"schemas/{name}.json"] = schema.decode() + "\n"
@@ -117,13 +127,16 @@ def _rows(verb: Verb) -> dict[str, list[str]]:
     return rows
 
 
-def _section(words: str, verb: Verb, shared: Collection[str]) -> str:
-    """Return heading, summary, example and the tables of options of one command."""
+def _section(words: str, verb: Verb, shared: Collection[str], screens: Path) -> str:
+    """Return heading, summary, example, first screen and the tables of options of a command."""
     is_part = len(words.split()) > 1
     heading = f"## {words}\n\n{VERBS[words].summary}\n" if is_part else f"{VERBS[words].summary}\n"
     lines = [heading]
     if verb.example:
         lines.append(f"```\n{verb.example}\n```\n")
+    screen = screens / f"{_SCREENS.get(words, words)}.txt"
+    if screen.is_file():
+        lines.append(f"What it says first:\n\n```text\n{_shell_text(screen)}```\n")
     level = "###" if is_part else "##"
     elsewhere = []
     for group, rows in _rows(verb).items():
@@ -137,6 +150,15 @@ def _section(words: str, verb: Verb, shared: Collection[str]) -> str:
     name = words.replace(" ", "-")
     lines.append(f"[JSON Schema](schemas/{name}.json)\n")
     return "\n".join(lines)
+
+
+def _shell_text(screen: Path) -> str:
+    """Return a first screen, cut where a table is long."""
+    lines = screen.read_text(encoding="utf-8").splitlines()
+    # What follows a result is spelled for Python where the document was made there.
+    lines = [line for line in lines if not line.startswith(("Next:  calibrant.", "Data:"))]
+    cut = lines[:_MOST_LINES]
+    return "\n".join([*cut, *(["..."] if len(lines) > len(cut) else [])]) + "\n"
 
 
 def _row(parameter: Parameter) -> str:
@@ -199,7 +221,7 @@ def _property(parameter: Parameter) -> dict[str, object]:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/reference/cli")
-    for name, text in reference_files().items():
+    for name, text in reference_files(Path("tests/report/snapshots")).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
