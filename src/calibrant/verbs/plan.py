@@ -9,7 +9,6 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
-from calibrant.answers.samples.read import SampleColumns
 from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
@@ -187,8 +186,9 @@ def plan(
     if samples is not None or reference is not None:
         return _by_meaning(
             scores,
-            SampleColumns(samples, reference, table["question"], table["model"], table["correct"]),
-            {"claim": claim, "rank": rank, "by": by, "labels": labels, **columns},
+            {"samples": samples, "reference": reference},
+            {"claim": claim, "rank": rank, "by": by, "labels": labels},
+            columns,
             precision=precision,
             power=power,
             seed=seed,
@@ -289,13 +289,17 @@ def plan(
 
 
 def _by_meaning(
-    data: Any, drawn: SampleColumns, refused: dict[str, Any], **options: Any
+    data: Any,
+    drawn: dict[str, str | None],
+    refused: dict[str, Any],
+    columns: dict[str, Any],
+    **options: Any,
 ) -> PlanResult:
     """Plan the questions that tell models apart by what their draws mean."""
     seed = options["seed"]
-    goal, pairs = plan_table.meaning_pairs(data, drawn, refused, **options)
+    goal, pairs = plan_table.meaning_pairs(data, drawn, refused, columns, **options)
     found = plan(**goal, power=options["power"], seed=seed).to_dict()
-    settings = {**found["settings"], "samples": drawn.samples, "reference": drawn.reference}
+    settings = {**found["settings"], **drawn}
     head = document_head("plan", data, seed=seed, settings=settings)
     return PlanResult({**found, **head, "theory": {"meanings": pairs}})
 

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from msgspec.structs import asdict
 
-from calibrant.answers.samples.read import SampleColumns
 from calibrant.comparison.questions import align_models
 from calibrant.core.errors import InputError, UndefinedMetricWarning, error_source
 from calibrant.core.hints import Call, Hint
@@ -26,7 +25,7 @@ from calibrant.findings.claims.significance import adjust_p_values, block_tests
 from calibrant.findings.documents.audits import Significance
 from calibrant.findings.documents.entries import DataWarning
 from calibrant.findings.verification.block import verification_block
-from calibrant.labels import leaderboard, meaning_plan, self_evaluation, temperature_error
+from calibrant.labels import leaderboard, self_evaluation, temperature_error
 from calibrant.labels.formulas import pipeline_lipschitz
 from calibrant.labels.open_labels import OpenLabels
 from calibrant.labels.published import enough_bins
@@ -113,8 +112,9 @@ def outcome_noise(graded: Sequence[ScoreBlock]) -> float | None:
 
 def meaning_pairs(
     data: Any,
-    drawn: SampleColumns,
+    drawn: dict[str, str | None],
     refused: dict[str, Any],
+    columns: dict[str, Any],
     *,
     precision: float | None,
     power: float,
@@ -123,15 +123,19 @@ def meaning_pairs(
     """Return what draws say of the goal, and the questions that tell two models apart."""
     if data is None:
         raise InputError("draws are planned from a table, and none is given")
-    for name, value in refused.items():
-        if value and name not in ("question", "model", "correct"):
+    names = {name: columns.get(name) for name in ("question", "model", "correct")}
+    for name, value in {**refused, **columns}.items():
+        if value and name not in names:
             rule = "{" + name + "} is about scores, and {samples} plans from draws"
             raise InputError(Hint(rule), hint=Hint("leave out {" + name + "}"))
     # Loaded here: most plans read no answers.
-    from calibrant.answers.samples import grade_samples, read_samples
+    from calibrant.answers.samples import SampleColumns, grade_samples, read_samples
+    from calibrant.labels.meaning_plan import meaning_plan
 
     with error_source(source_name(data) if isinstance(data, str | Path) else None):
-        draws = grade_samples(read_samples(data, drawn), seed=seed).with_classes
+        draws = grade_samples(
+            read_samples(data, SampleColumns(**drawn, **names)), seed=seed
+        ).with_classes
         pairs = meaning_plan(draws, power=power, difference=precision)
     right = float(draws["correct"].cast(pl.Float64).mean() or 0.0)
     return {"error_rate": 1.0 - right, "labels": draws["question_id"].n_unique()}, pairs
