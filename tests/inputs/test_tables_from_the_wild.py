@@ -4,6 +4,7 @@ The tables lie outside of the project; `truth.csv` says what a person reads in e
 """
 
 import csv
+import re
 import shlex
 
 import pytest
@@ -107,6 +108,16 @@ def test_what_is_printed_is_one_command_that_works(name, folder):
     lines = [line for line in result.stderr.splitlines() if line.startswith("calibrant audit ")]
     assert len(lines) == 1
     assert call(*shlex.split(lines[0])[1:]).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["s_helpdesk.csv", "s_judge_export.csv", "d_itsmejul.csv"])
+def test_whichever_reading_is_chosen_gives_the_numbers_it_states(name, folder):
+    with pytest.raises(QuestionError) as question:
+        audit(folder / name, resamples=20)
+    for way in question.value.readings:
+        stated = re.search(r"is right (\d+)%", way.text)
+        ((_, right, _),) = found(audit(folder / name, resamples=20, **way.options))
+        assert right == pytest.approx(int(stated[1]) / 100, abs=0.0051)
 
 
 def test_a_reading_says_what_it_is_and_every_verb_takes_it(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import Any
 
@@ -30,11 +31,11 @@ def chosen_reading(question: QuestionError) -> dict[str, Any] | None:
         if key in keys:
             click.echo(key, err=True)
             reading = question.readings[int(key) - 1]
-            options = reading.options.items()
-            modes = " ".join(
-                f"--{n}" if value is True else f"--{n} {value}" for n, value in options
-            )
-            click.echo(printable(f"Read with {modes}"), err=True)
+            modes = [
+                (f"--{n}",) if v is True else (f"--{n}", v) for n, v in reading.options.items()
+            ]
+            words = shlex.join(word for mode in modes for word in mode)
+            click.echo(printable(f"Read with {words}"), err=True)
             return dict(reading.options)
         if key in ("q", "Q", "\x03", "\x04", "\x1b"):
             click.echo("q", err=True)

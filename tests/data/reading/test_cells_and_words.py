@@ -5,8 +5,10 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, QuestionError
 from calibrant.data import load_scores
+from calibrant.data.reading.assignment import decide
+from calibrant.data.reading.question import options_of
 
 SAID = [0.55, 0.6, 0.7, 0.8, 0.9, 0.95] * 10
 RIGHT = [k % 4 != 0 for k in range(60)]
@@ -104,3 +106,51 @@ def test_every_scale_that_has_a_name_is_read(scale):
     found = load_scores({"confidence": SCALES[scale], "correct": RIGHT}, scale=scale)
     wanted = [0.2 if c < 0.7 else 0.9 for c in SAID] if "w" in scale else SAID
     np.testing.assert_allclose(found.frame["confidence"].to_numpy(), wanted)
+
+
+FRESH = {
+    "classes called like their columns": (
+        {"A": [0.7, 0.1, 0.2, 0.5], "B": [0.2, 0.8, 0.2, 0.3], "C": [0.1, 0.1, 0.6, 0.2]},
+        {"answer": list("ABCA"), "correct_answer": list("ABBC")},
+        {"probs": "A,B,C", "correct": "correct_answer"},
+    ),
+    "a parsed confidence": (
+        {"parsed_confidence": [95, 90, 40, 85], "first_token_entropy": [0.1, 2.1, 0.3, 0.7]},
+        {"correct": [True, True, False, True], "correct_format": [True, True, True, False]},
+        {"confidence": "parsed_confidence", "correct": "correct", "scale": "percent"},
+    ),
+    "kinds of wrong, and a verdict that is a probability rounded": (
+        {"p_correct": [0.9, 0.2, 0.7, 0.1, 0.8, 0.3], "p_wrong": [0.1, 0.8, 0.3, 0.9, 0.2, 0.7]},
+        {"kind": ["correct", "obvious_wrong", "confusing_wrong", "correct", "correct", "wrong"],
+         "majority_verdict": ["CORRECT", "INCORRECT"] * 3},
+        {"confidence": "p_correct", "correct": "kind", "right": "correct"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FRESH)
+def test_what_fresh_tables_taught_is_read_or_asked_about_first(case):
+    said, graded, wanted = FRESH[case]
+    table = pl.DataFrame({**said, **graded})
+    decision = decide(pl.concat([table] * 20))
+    assert decision.kind != "refuse"
+    assert options_of(decision.choices[0], {}) == wanted
+
+
+def test_scores_of_a_true_and_of_a_false_answer_are_no_confidence():
+    table = {"correct_confidence": [0.9, 0.8, 0.7], "incorrect_confidence": [0.8, 0.8, 0.9]}
+    outcome = {"hallucination_detected": [True, False, False], "correct_detected": [True] * 3}
+    assert decide(pl.DataFrame({**table, **outcome})).kind == "refuse"
+
+
+def test_ids_that_return_are_said_in_the_command():
+    table = {
+        "question_id": [1, 1, 2, 2] * 20,
+        "p": [0.9, 0.8, 0.7, 0.2] * 20,
+        "correct": [1, 1, 0, 0] * 20,
+    }
+    with pytest.raises(QuestionError) as question:
+        load_scores(table)
+    options = dict(question.value.readings[0].options)
+    assert options["repeats"] is True
+    assert load_scores(table, **options).frame.height == 80

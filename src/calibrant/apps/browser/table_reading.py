@@ -30,13 +30,13 @@ def reading_fields(data: AppData) -> list[dict[str, object]]:
     if not names:
         return []
     likely = [name for name in names if name_roles(name).stated >= 2]
-    every = [(",".join(likely), f"all {len(likely)}: {', '.join(likely)}")] * (len(likely) > 1)
+    likely_all = [(",".join(likely), f"all {len(likely)}: {', '.join(likely)}")] * (len(likely) > 1)
     columns = [(name, name) for name in names]
-    chosen = [
+    selects = [
         {
             "name": role,
             "words": words,
-            "choices": [*every, *columns] if role == "confidence" else columns,
+            "choices": [*likely_all, *columns] if role == "confidence" else columns,
             "value": data.table.get(role, ""),
         }
         for role, words in _ROLES.items()
@@ -45,7 +45,7 @@ def reading_fields(data: AppData) -> list[dict[str, object]]:
         {"name": name, "words": words, "hint": hint, "value": data.table.get(name, "")}
         for name, (words, hint) in _TYPED.items()
     ]
-    return [*chosen, *typed]
+    return [*selects, *typed]
 
 
 def reading_question(data: AppData) -> dict[str, Any] | None:
@@ -55,15 +55,15 @@ def reading_question(data: AppData) -> dict[str, Any] | None:
     except QuestionError as question:
         first = str(question).splitlines()[0].removeprefix(f"{data.paths[0]}: ")
         first = first.removeprefix("Which columns are meant? ")
-        ways = [
+        readings = [
             {
-                "text": way.text,
-                "options": {**data.table, **way.options},
-                "rows": preview(data, {**data.table, **way.options}),
+                "text": reading.text,
+                "options": {**data.table, **reading.options},
+                "rows": preview(data, {**data.table, **reading.options}),
             }
-            for way in question.readings
+            for reading in question.readings
         ]
-        return {"words": first, "ways": ways}
+        return {"words": first, "ways": readings}
     except CalibrantError:
         return None
     return None
@@ -94,18 +94,22 @@ def preview(data: AppData, options: Mapping[str, Any]) -> list[dict[str, object]
 
 
 def _columns(options: Mapping[str, Any], names: list[str]) -> list[str]:
-    wanted = [str(options.get(role, "")) for role in ("confidence", "answer", "gold", "correct")]
+    values = [str(options.get(role, "")) for role in ("confidence", "answer", "gold", "correct")]
     return [
-        n for text in wanted for n in ([text] if text in names else text.split(",")) if n in names
+        n for text in values for n in ([text] if text in names else text.split(",")) if n in names
     ]
 
 
 def _row(row: Mapping[str, Any], head: pl.DataFrame, columns: list[str]) -> dict[str, object]:
-    said, right = row["confidence"], row["correct"]
-    shares = said is not None and 0 <= said <= 1
+    confidence, right = row["confidence"], row["correct"]
+    shares = confidence is not None and 0 <= confidence <= 1
     return {
         "number": row[_NUMBER],
         "cells": {name: str(head[name][row[_NUMBER] - 1])[:60] for name in columns},
-        "says": "–" if said is None else f"{said:.0%}" if shares else f"{said:.3g}",
+        "says": "–"
+        if confidence is None
+        else f"{confidence:.0%}"
+        if shares
+        else f"{confidence:.3g}",
         "means": "–" if right is None else "right" if right >= 0.5 else "wrong",
     }

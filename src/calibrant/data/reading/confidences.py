@@ -23,8 +23,8 @@ _TRUE, _FALSE = frozenset({"correct", "right", "true"}), frozenset({"incorrect",
 def said_candidates(columns: Iterable[Column]) -> list[SaidCandidate]:
     """Return the columns that may be the confidence, the likeliest first."""
     columns = [*columns]
-    others = _of_given_answers(columns)
-    matches = (said_candidate(column) for column in columns if column.name not in others)
+    two_answers = _of_given_answers(columns)
+    matches = (said_candidate(column) for column in columns if column.name not in two_answers)
     return sorted((c for c in matches if c is not None), key=lambda c: -c.score)
 
 
@@ -39,11 +39,11 @@ def _of_given_answers(columns: Iterable[Column]) -> set[str]:
     false = {
         tuple(t for t in c.tokens if t not in _FALSE): c for c in scored if _FALSE & {*c.tokens}
     }
-    pairs = [(true[rest], false[rest]) for rest in true if rest in false]
-    apart = [
+    pairs = [(true[stem], false[stem]) for stem in true if stem in false]
+    gaps = [
         (a, b) for a, b in pairs if np.nanmean(np.abs(a.cells.values + b.cells.values - 1)) > 0.03
     ]
-    return {column.name for pair in apart for column in pair}
+    return {column.name for pair in gaps for column in pair}
 
 
 def said_candidate(column: Column) -> SaidCandidate | None:

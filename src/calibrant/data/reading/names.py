@@ -141,11 +141,11 @@ def name_roles(name: str) -> NameRoles:
 
 def _settled(result: dict[str, float], words: list[str], leaf: str) -> NameRoles:
     """Settle what single words cannot say: compounds, negations, whose verdict it is."""
-    here, last = {*words}, token_weights(words[-1]) if words else {}
+    parts, last = {*words}, token_weights(words[-1]) if words else {}
     answers = any(token_weights(word).get("answer", 0) >= 2 for word in words)
     names_answer = answers and ("answer" in last or not {*last} & {"right", "confidence", "wrong"})
-    _settle_compounds(result, here, words, leaf)
-    if here & {"not", "non", "no"} and result.get("right"):
+    _settle_compounds(result, parts, words, leaf)
+    if parts & {"not", "non", "no"} and result.get("right"):
         result["wrong"] = result.pop("right")
     if result.get("uncertainty"):
         result["confidence"] = 0.0
@@ -155,17 +155,17 @@ def _settled(result: dict[str, float], words: list[str], leaf: str) -> NameRoles
     return NameRoles(
         **known_names,
         names_answer=names_answer,
-        somebody=bool(here & _KINDS["somebody"]),
-        decision=bool(here & _KINDS["decision"]),
-        measure=bool(here & _KINDS["measure"]),
+        somebody=bool(parts & _KINDS["somebody"]),
+        decision=bool(parts & _KINDS["decision"]),
+        measure=bool(parts & _KINDS["measure"]),
     )
 
 
 def _settle_compounds(
-    result: dict[str, float], here: Collection[str], words: list[str], leaf: str
+    result: dict[str, float], parts: Collection[str], words: list[str], leaf: str
 ) -> None:
-    here = {*here}
-    if here & {"judge", "grader", "human"} and here & {"score", "rating", "grade"}:
+    parts = {*parts}
+    if parts & {"judge", "grader", "human"} and parts & {"score", "rating", "grade"}:
         result["right"] = max(result.get("right", 0.0), 2.0)
     if {*words} & _MADE and result.get("gold", 0.0) <= 1:
         # An answer that was predicted or extracted is the model's own.
@@ -175,40 +175,40 @@ def _settle_compounds(
         result["right"] = 0.0
     if words == ["ok"]:
         result["right"] = 3.0
-    if words[:1] in (["has"], ["contains"], ["hit"]) and "answer" in here:
+    if words[:1] in (["has"], ["contains"], ["hit"]) and "answer" in parts:
         result |= {"right": 2.0, "answer": 0.0, "gold": 0.0}
-    if here & _KINDS["metric"]:
+    if parts & _KINDS["metric"]:
         result["other"] = 3.0
-    if here & _RIGHT and here & (_ANSWERS | {"position", "index"}):
+    if parts & _RIGHT and parts & (_ANSWERS | {"position", "index"}):
         result |= {"gold": 3.0, "right": 0.0}
-    _settle_chances(result, here)
-    if here & {"confidence", "conf"}:
-        _settle_confidence(result, here)
-    top = here & {"max", "top"} and here & {"prob", "probability", "softmax", "logprob"}
-    norm = here & {"normalized", "normalised", "norm"} and "length" in here
+    _settle_chances(result, parts)
+    if parts & {"confidence", "conf"}:
+        _settle_confidence(result, parts)
+    top = parts & {"max", "top"} and parts & {"prob", "probability", "softmax", "logprob"}
+    norm = parts & {"normalized", "normalised", "norm"} and "length" in parts
     # Of tokens, or of the first of them: a kind of entropy, not a number of tokens.
-    kind = {*words[-1:]} & {"entropy", "logprob", "logprobs"} and here & {"token", "tokens"}
+    kind = {*words[-1:]} & {"entropy", "logprob", "logprobs"} and parts & {"token", "tokens"}
     if top or norm or kind:
         result["other"] = 0.0
     if re.search(r"(^|_)p\d+($|_)", leaf.lower()):
         result["other"] = 3.0
 
 
-def _settle_chances(result: dict[str, float], here: Collection[str]) -> None:
+def _settle_chances(result: dict[str, float], parts: Collection[str]) -> None:
     """Settle what a probability is of: of a right answer a confidence, of a wrong one a doubt."""
-    here = {*here}
-    if here & _CHANCES and here & _FAILURES:
+    parts = {*parts}
+    if parts & _CHANCES and parts & _FAILURES:
         result |= {"uncertainty": 3.0, "wrong": 0.0}
-    elif here & (_RIGHT - {"expected"}) and here & _CHANCES:
+    elif parts & (_RIGHT - {"expected"}) and parts & _CHANCES:
         result |= {"confidence": 3.0, "right": 0.0}
 
 
-def _settle_confidence(result: dict[str, float], here: Collection[str]) -> None:
+def _settle_confidence(result: dict[str, float], parts: Collection[str]) -> None:
     """Settle what stands beside the word confidence: its mean is one still, its text is not."""
     result["right"] = 0.0
-    if {*here} & {"avg", "mean", "max", "top", "parsed", "token"}:
+    if {*parts} & {"avg", "mean", "max", "top", "parsed", "token"}:
         result["other"] = min(result.get("other", 0.0), 0.5)
-    if {*here} & {"letter", "word", "text", "raw"}:
+    if {*parts} & {"letter", "word", "text", "raw"}:
         result["other"] = 2.0
 
 

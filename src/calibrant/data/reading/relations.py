@@ -63,12 +63,12 @@ def _settled_by(outcome: OutcomeCandidate, pair: OutcomeCandidate) -> bool:
 
 
 def lift_by_association(
-    said: Sequence[SaidCandidate],
+    scores: Sequence[SaidCandidate],
     outcomes: Sequence[OutcomeCandidate],
     columns: Mapping[str, Column],
 ) -> None:
     """Lift nameless columns that go together to where somebody is asked, never to be taken."""
-    for candidate in said[:12]:
+    for candidate in scores[:12]:
         for outcome in outcomes[:12]:
             if outcome.column == candidate.column:
                 continue
@@ -87,14 +87,14 @@ def lift_by_association(
 
 
 def lift_neutral(
-    said: Sequence[SaidCandidate],
+    scores: Sequence[SaidCandidate],
     outcomes: Sequence[OutcomeCandidate],
     columns: Mapping[str, Column],
 ) -> None:
     """Lift a share and a yes or no that go together where no name says anything: it is asked."""
-    if any(c.score >= 2 for c in said) or any(o.score >= 1.9 for o in outcomes):
+    if any(c.score >= 2 for c in scores) or any(o.score >= 1.9 for o in outcomes):
         return
-    for candidate in said[:12]:
+    for candidate in scores[:12]:
         for outcome in outcomes[:12]:
             roles = columns[outcome.column].roles
             own = columns[candidate.column].roles
@@ -109,12 +109,12 @@ def lift_neutral(
 
 
 def lift_only(
-    said: Sequence[SaidCandidate],
+    scores: Sequence[SaidCandidate],
     outcomes: Sequence[OutcomeCandidate],
     columns: Mapping[str, Column],
 ) -> None:
     """Lift the only yes or no beside a clear confidence, where no name says right: it is asked."""
-    sure = [c for c in said if c.named >= 2.5 and c.score >= 3]
+    sure = [c for c in scores if c.named >= 2.5 and c.score >= 3]
     plain = [
         o
         for o in outcomes
@@ -127,37 +127,44 @@ def lift_only(
         plain[0].score, plain[0].doubt = 2.0, plain[0].doubt or "unsure"
 
 
-def are_linked(said: SaidCandidate, outcome: OutcomeCandidate) -> bool:
+def are_linked(confidence: SaidCandidate, outcome: OutcomeCandidate) -> bool:
     """Return whether the names of the two belong together: `x` and `x_outcome`, a shared stem."""
-    left, right = (re.sub(r"\W|_", "", name.lower()) for name in (said.column, outcome.column))
-    words = tokens(said.column)
+    left, right = (
+        re.sub(r"\W|_", "", name.lower()) for name in (confidence.column, outcome.column)
+    )
+    words = tokens(confidence.column)
     if right.startswith(left) or share_a_stem(words, tokens(outcome.column)):
         return True
     return outcome.happened and share_a_stem(words, outcome.right)
 
 
-def is_threshold(said: SaidCandidate, outcome: OutcomeCandidate, found: Match) -> bool:
+def is_threshold(confidence: SaidCandidate, outcome: OutcomeCandidate, found: Match) -> bool:
     """Return whether an outcome is made of the confidence itself."""
     if outcome.pair or outcome.graded or found.n < _LEAST_THRESHOLD or not 0 < found.right < 1:
         return False
-    several = np.unique(said.values[np.isfinite(said.values)]).size > 4
+    several = np.unique(confidence.values[np.isfinite(confidence.values)]).size > 4
     return several and not 0.001 < found.auroc < 0.999
 
 
-def is_verdict(said: SaidCandidate, outcome: OutcomeCandidate) -> bool:
+def is_verdict(confidence: SaidCandidate, outcome: OutcomeCandidate) -> bool:
     """Return whether an outcome is what a probability says when it is rounded."""
-    both = np.isfinite(said.values) & np.isfinite(outcome.values)
-    equal = (said.values[both] > 0.5) == (outcome.values[both] > 0.5)
+    both = np.isfinite(confidence.values) & np.isfinite(outcome.values)
+    equal = (confidence.values[both] > 0.5) == (outcome.values[both] > 0.5)
     return bool(both.any() and equal.mean() > 0.99)
 
 
 def is_of_one_class(
-    said: SaidCandidate, outcome: OutcomeCandidate, columns: Mapping[str, Column]
+    confidence: SaidCandidate, outcome: OutcomeCandidate, columns: Mapping[str, Column]
 ) -> bool:
     """Return whether a score is that of one class, not of the answer that was given."""
     answer = columns.get(outcome.answer)
-    if answer is None or said.probs or said.scale != "fraction" or len(answer.words) != 2:
+    if (
+        answer is None
+        or confidence.probs
+        or confidence.scale != "fraction"
+        or len(answer.words) != 2
+    ):
         return False
     one = (answer.text == next(iter(answer.words))).fill_null(False).to_numpy().astype(float)
-    area = match(said, OutcomeCandidate(answer.name, 0.0, one)).auroc
+    area = match(confidence, OutcomeCandidate(answer.name, 0.0, one)).auroc
     return not 0.002 < area < 0.998 and answer.height >= _LEAST_THRESHOLD
