@@ -55,14 +55,11 @@ def reading_question(data: AppData) -> dict[str, Any] | None:
     except QuestionError as question:
         first = str(question).splitlines()[0].removeprefix(f"{data.paths[0]}: ")
         first = first.removeprefix("Which columns are meant? ")
-        readings = [
-            {
-                "text": reading.text,
-                "options": {**data.table, **reading.options},
-                "rows": preview(data, {**data.table, **reading.options}),
-            }
-            for reading in question.readings
-        ]
+        readings = []
+        for reading in question.readings:
+            options: dict[str, Any] = {**data.table, **reading.options}
+            rows = preview(data, options)
+            readings.append({"text": reading.text, "options": options, "rows": rows})
         return {"words": first, "ways": readings}
     except CalibrantError:
         return None
