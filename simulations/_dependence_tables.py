@@ -61,7 +61,12 @@ def _order(row):
 
 def _false_rate(row, way, counted_as) -> str:
     counts = row["counts"].get(way)
-    return "" if counts is None else rate(counts[counted_as], row["runs"], interval=True)
+    if counts is None:
+        return ""
+    promised = ""
+    if "promised" in counts:
+        promised = f", {rate(counts['promised'], row['runs'])} promised"
+    return rate(counts[counted_as], row["runs"], interval=True) + promised
 
 
 def _power_lines(before) -> list[str]:
