@@ -141,3 +141,40 @@ def test_an_agent_inside_another_has_answers_of_its_own():
     assert runs.steps == {"b": ["a"], "c": []}
     assert runs.judged("inner") == "b"
     assert runs.judged("root") == "c"
+
+
+def test_calls_of_tools_in_a_log_of_inspect_are_steps(tmp_path):
+    """Messages and events as Inspect 0.3 writes them: a reply that calls, then the answer."""
+    head = json.loads((FIXTURES / "inspect.json").read_text())
+    sample = head["samples"][0]
+    sample["messages"] = [
+        {"role": "user", "content": "What is 1 + 2?", "id": "u"},
+        {"role": "assistant", "content": "", "id": "a",
+         "tool_calls": [{"id": "c", "function": "add", "arguments": {"x": 1}, "type": "function"}]},
+        {"role": "tool", "content": "3", "tool_call_id": "c", "function": "add", "id": "t"},
+        {"role": "assistant", "content": "3", "id": "b", "tool_calls": None},
+    ]  # fmt: skip
+    sample["events"] = [
+        {
+            "event": "model",
+            "output": {
+                "choices": [
+                    {
+                        "message": {"id": name},
+                        "logprobs": {"content": [{"token": "x", "logprob": logprob}]},
+                    }
+                ]
+            },
+        }
+        for name, logprob in (("a", -0.1), ("b", -0.3))
+    ]
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(head))
+    log = read_log(path)
+    assert log.steps["tool"].to_list() == ["add", None]
+    assert log.steps["confidence"].to_list() == pytest.approx([np.exp(-0.1), np.exp(-0.3)])
+    assert log.steps["correct"].unique().to_list() == [log.draws["correct"][0]]
+    assert log.draws.height == len(head["samples"]), "the last reply is the answer"
+    sample["events"], sample["messages"][1]["tool_calls"] = "none", 7
+    path.write_text(json.dumps(head))
+    assert read_log(path).draws.height >= len(head["samples"]) - 1

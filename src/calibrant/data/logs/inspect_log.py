@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.data.logs import exchange, json_text
+from calibrant.data.logs.agent_turns import AgentTurn, add_run
 from calibrant.data.logs.log import ForeignLog
 from calibrant.data.logs.zip_entries import ZipEntries
 
@@ -79,7 +80,12 @@ def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> Non
     def exchanges(sample: exchange.Raw) -> Iterator[exchange.Exchange]:
         if run.scorer is None:
             run.scorer = graded_scorer(sample, log)
-        yield _sample(sample, run, log.options)
+        draw = _sample(sample, run, log.options)
+        yield draw
+        grade = None if draw.grade is None else draw.grade.correct
+        turns = list(_turns(sample))
+        if any(turn.tools for turn in turns):
+            add_run(log, f"{sample['id']} epoch {sample['epoch']}", run.model, grade, turns)
         earlier.add((str(sample["id"]), int(sample["epoch"])))
 
     rows = ((_place(exchange.mapping_in(sample)), sample) for sample in samples)
@@ -222,6 +228,21 @@ def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> 
             "completion_tokens": usage.get("output_tokens"),
         },
     )
+
+
+def _turns(sample: exchange.Raw) -> Iterator[AgentTurn]:
+    """Yield the replies of a sample: the tools that each calls, and its tokens where these are."""
+    tokens = {}
+    for event in sample.get("events") or ():
+        if event.get("event") == "model":
+            (choice, *_) = (event.get("output") or {}).get("choices") or [{}]
+            name = (choice.get("message") or {}).get("id")
+            tokens[name] = (choice.get("logprobs") or {}).get("content")
+    for message in sample.get("messages") or ():
+        if message.get("role") == "assistant":
+            calls = message.get("tool_calls") or ()
+            tools = [str(call.get("function")) for call in calls]
+            yield AgentTurn(tools, None, tokens.get(message.get("id")))
 
 
 def _opinions(scores: exchange.Raw) -> Iterator[tuple[str, Any]]:
