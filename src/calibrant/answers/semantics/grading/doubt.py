@@ -77,7 +77,7 @@ def is_doubtful(correct: bool | None, probability: float | None) -> bool:
 # What words decided, and a judge that reads may see otherwise; typed rules keep the last word.
 WORDS = frozenset(("phrase", "denied", "figures", "embedding"))
 # Log-odds of the words and of the judge, joined by a logistic regression on 1,964 answers that
-# people judged, none of whose questions the judge had seen (`studies/judge.py`).
+# people judged, none of whose questions the judge had seen.
 _BEGIN, _OF_WORDS, _OF_JUDGE = 0.162, 0.473, 0.641
 _LEAST_WORDS, _MOST_JUDGE = 0.005, 8.0
 # From here on the judge speaks against the words: never sure, whoever is right.
