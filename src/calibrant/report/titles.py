@@ -165,7 +165,7 @@ def _confidence(method: str) -> str:
     if method_words(method):
         return method_name(method)
     name = method.replace("_", " ")
-    return name if name.endswith("confidence") else f"{name} confidence"
+    return name if "confidence" in name else f"{name} confidence"
 
 
 def page_date() -> str:
