@@ -84,10 +84,13 @@ def preview(data: AppData, options: Mapping[str, Any]) -> list[dict[str, object]
         return []
     frame = scores.frame.unique(_NUMBER, keep="first", maintain_order=True)
     # Rows that differ show more than the first ones.
-    kinds = frame.unique(["confidence", "correct"], keep="first", maintain_order=True)
-    rows = pl.concat([kinds, frame]).unique(_NUMBER, keep="first", maintain_order=True)
+    kinds = [
+        frame.unique(names, keep="first", maintain_order=True)
+        for names in (["correct"], ["confidence", "correct"])
+    ]
+    rows = pl.concat([*kinds, frame]).unique(_NUMBER, keep="first", maintain_order=True)
     columns = _columns(options, head.columns)
-    return [_row(row, head, columns) for row in rows[:_SHOWN].iter_rows(named=True)]
+    return [_row(row, head, columns) for row in rows[:_SHOWN].sort(_NUMBER).iter_rows(named=True)]
 
 
 def _columns(options: Mapping[str, Any], names: list[str]) -> list[str]:
