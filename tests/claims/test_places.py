@@ -13,7 +13,7 @@ RESULTS = stored()
 # A world that no rule of today masters: it is on the page, and said beside the claims.
 LIMIT = "(named limit)"
 # Claims of which worlds have fewer runs as yet.
-OPEN = ("compare.", "mend.", "monitor.")
+OPEN = ("compare.", "judge.", "mend.", "monitor.")
 # Words of verdicts. Labels of axes, columns and options may name the quantities themselves.
 VERDICTS = re.compile(
     r"cannot be told apart|no evidence of|is better calibrated than|"
