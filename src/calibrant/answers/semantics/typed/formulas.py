@@ -190,14 +190,14 @@ def compare_code(a: str, b: str) -> Verdict:
     >>> compare_code("sum(x)", "total = 0; total += x")[0].value
     'unsure'
     """
-    one, two = _CODE_TOKEN.findall(a), _CODE_TOKEN.findall(b)
-    if one == two:
+    both = [_CODE_TOKEN.findall(text) for text in (a, b)]
+    if both[0] == both[1]:
         return Relation.SAME, "code"
     first, second = _tree(a), _tree(b)
     if first and first == second:
         return Relation.SAME, "code"
     # The same names with another order, figure or sign: a slip, and seldom another way to say it.
-    same_names = [sorted(filter(str.isidentifier, each)) for each in (one, two)]
+    same_names = [sorted(filter(str.isidentifier, tokens)) for tokens in both]
     return (Relation.DIFFERENT if same_names[0] == same_names[1] else Relation.UNSURE), "code"
 
 
