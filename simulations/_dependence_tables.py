@@ -43,8 +43,8 @@ def lines() -> list[str]:
         "",
         *markdown_table(columns, rows),
         *_power_lines(before),
-        "Stretches of the confidence (`groups`), many methods (`decide`) and three claims in one order "
-        "(`compare`) are [table by table on a page of their own](simulations/whole_tables.md). "
+        "Stretches of the confidence (`groups`), many methods (`decide`) and three claims in one "
+        "order (`compare`) have [a page of their own](simulations/whole_tables.md). "
         "`monitor` in years of ordinary days:",
         "",
         *_year_lines(),
