@@ -132,7 +132,7 @@ def test_a_confidence_that_is_stated_is_never_missing(cell):
 @pytest.mark.parametrize("on_invalid", [None, "drop"])
 def test_levels_and_mixed_scales_are_asked_about_and_never_dropped_row_by_row(on_invalid):
     levels = table().with_columns(confidence=(pl.col("confidence") * 5).round().cast(pl.Int64))
-    with pytest.raises(QuestionError, match="which value is certain"):
+    with pytest.raises(QuestionError, match="which means certain"):
         cal.audit(levels, on_invalid=on_invalid)
     place = pl.int_range(pl.len())
     mixed = table().with_columns(
