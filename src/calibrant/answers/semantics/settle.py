@@ -93,7 +93,7 @@ class Settler:
         if options.judge is not None:
             self.docket = Docket(options.judge, options.max_judge_calls, options.check_symmetry)
         # Who says which answers are one: the judge, else the embedded one that reads both.
-        self.sameness = self.docket
+        self.sameness: Docket | None = self.docket
         if self.docket is None and options.embedded is not None and options.clustering == "hybrid":
             self.sameness = Docket(PairReader(options.embedded))
         self.similarity: Similarity | None = None

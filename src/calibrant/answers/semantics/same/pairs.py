@@ -142,6 +142,7 @@ _SAME_SCORE = 0.0
 
 def _pairs(query: Query) -> list[Pair]:
     """Return the pairs that a query is about, without what speaks to a judge."""
+    candidates: tuple[str, ...]
     if isinstance(query, SameQuery):
         answer, candidates = query.a, (query.b,)
     else:
