@@ -138,6 +138,19 @@ def test_rows_that_repeat_a_question_are_together():
     assert (entry["together"]["column"], entry["together"]["clusters"]) == ("question", 600)
 
 
+def test_a_promise_about_rows_names_the_unit_that_they_are_parts_of():
+    (told,) = [
+        note for note in cal.decide(documents(), max_error=0.15)["data"]["notes"] if "whole" in note
+    ]
+    assert told.startswith("Each doc has one row of each field")
+    assert "unit='doc'" in told or 'unit="doc"' in told
+    for quiet in ({"unit": "doc"}, {"cluster": "doc"}):
+        notes = cal.decide(documents(), max_error=0.15, **quiet)["data"].get("notes", ())
+        assert not any("whole" in note for note in notes)
+    alone = documents().drop("field")
+    assert not any("whole" in n for n in cal.decide(alone, max_error=0.15)["data"].get("notes", ()))
+
+
 def test_one_outcome_on_every_step_of_a_run_is_noticed():
     table = runs(seed=2).with_columns(task=pl.int_range(pl.len()) % 7)
     found = cal.audit(table, resamples=100)

@@ -30,7 +30,12 @@ from calibrant.metrics.stats.graded.summary import grading_summary
 from calibrant.report.typed import DecideResult
 from calibrant.trust.selective.fit import Selective
 from calibrant.trust.selective.policy import SelectivePolicy
-from calibrant.trust.selective.whole_units import WholeUnits, unit_score_name, whole_block
+from calibrant.trust.selective.whole_units import (
+    WholeUnits,
+    likely_unit,
+    unit_score_name,
+    whole_block,
+)
 from calibrant.trust.traffic_shift import ANSWER
 from calibrant.trust.units import UNIT_SCORES
 from calibrant.verbs._document import scores_document, with_rows
@@ -210,6 +215,9 @@ def decide(
             _as_claimed(fits[0].policy_, results[0]).save(save)
     document = scores_document(head, scores, results, _claims(results, blocks))
     together.tell(document)
+    if how is None and not sets and (hint := likely_unit(blocks[0])) is not None:
+        text = hint.shell() if document.get("input") else str(hint)
+        document["data"]["notes"] = [*document["data"].get("notes", ()), text]
     chosen = {"models": only_model and [only_model], "methods": only_method and [only_method]}
     return with_rows(DecideResult(document), data, table, wrong, **chosen)
 

@@ -39,6 +39,8 @@ from calibrant.trust.units import (
 
 _FEWEST = 30
 _MOST_FIELDS = 100
+# In larger tables a hint is not worth the search for it.
+_MOST_ROWS = 200_000
 
 
 def whole_block(block: ScoreBlock, scores: Scores, column: str, how: str) -> ScoreBlock:
@@ -222,18 +224,48 @@ class WholeUnits:
 
 def _fields(frame: pl.DataFrame) -> list[UnitField]:
     """Return how rows of each kind do, where a column names the kinds that most units have once."""
-    units = frame[CLUSTER].n_unique()
-    for column in frame.drop("confidence", "correct").get_columns():
-        kinds = column.n_unique()
-        if column.dtype.is_nested() or not 2 <= kinds <= min(_MOST_FIELDS, frame.height / 2):
+    column = _kinds(frame, CLUSTER)
+    if column is None:
+        return []
+    parts = frame.partition_by(column, maintain_order=True)
+    fields = [_field(str(part[column][0]), part) for part in parts]
+    return sorted(fields, key=lambda field: -field.gap)
+
+
+def _kinds(frame: pl.DataFrame, unit: str) -> str | None:
+    """Return the column that names kinds of rows, of which most units have one each."""
+    units = frame[unit].n_unique()
+    for column in frame.select(pl.col(pl.String)).drop(unit, strict=False).get_columns():
+        if not 2 <= column.n_unique() <= min(_MOST_FIELDS, frame.height / 2):
             continue
-        counts = frame.group_by(column.name).agg(pl.len(), pl.col(CLUSTER).n_unique().alias("in"))
-        once = (counts["len"] == counts["in"]).all() and (counts["in"] >= units / 2).all()
-        if once and column.dtype == pl.String:
-            parts = frame.partition_by(column.name, maintain_order=True)
-            matches = [_field(str(part[column.name][0]), part) for part in parts]
-            return sorted(matches, key=lambda field: -field.gap)
-    return []
+        counts = frame.group_by(column.name).agg(pl.len(), pl.col(unit).n_unique().alias("in"))
+        if (counts["len"] == counts["in"]).all() and (counts["in"] >= units / 2).all():
+            return column.name
+    return None
+
+
+def likely_unit(block: ScoreBlock) -> Hint | None:
+    """Say that rows are parts of something, where each unit of a column has one row of each kind.
+
+    Parameters
+    ----------
+    block
+        Rows of which something is promised one by one.
+    """
+    frame = block.frame
+    if block.cluster is not None or not _FEWEST <= frame.height <= _MOST_ROWS:
+        return None
+    for column in frame.drop("model", "method", strict=False).get_columns():
+        name, kind = column.name, column.dtype
+        if name.startswith("_") or not (kind.is_integer() or kind == pl.String):
+            continue
+        if _FEWEST <= column.n_unique() <= frame.height / 2 and (part := _kinds(frame, name)):
+            return Hint(
+                f"Each {name} has one row of each {part}: this promise is about single rows. "
+                "{unit} makes one about the whole.",
+                unit=name,
+            )
+    return None
 
 
 def _field(name: str, part: pl.DataFrame) -> UnitField:
