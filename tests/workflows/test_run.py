@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 from calibrant.core.errors import BudgetError, CapabilityError, InputError
 from calibrant.data import Study
+from calibrant.report import render_text
 from calibrant.verbs.run import run
 from collect.endpoint import Oracle
 from collect.studies import QUESTIONS, write_study
@@ -337,3 +338,14 @@ def test_bad_input_is_a_message_and_exit_code_2(tmp_path):
     assert done.returncode == 2
     assert "study.toml: models[1].client: this setting is needed" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_voids_a_run_is_said_before_its_numbers(finished):
+    note = {
+        "model": "oracle",
+        "kind": "draws-not-independent",
+        "message": "9 of 9 repeat",
+        "count": 9,
+    }
+    text = render_text({**finished[1].to_dict(), "findings": [note]})
+    assert text.index("oracle: 9 of 9 repeat.") < text.index("from the ledger")
