@@ -71,10 +71,15 @@ def test_a_cluster_column_is_heeded():
     table = drawn(TIMES).with_columns(
         question_id=pl.int_range(pl.len()).over("model"), topic=pl.col("question_id")
     )
-    free, held = (cal.compare(table, resamples=400, cluster=name) for name in (None, "topic"))
-    one, two = (found["pairs"][0]["accuracy_gap"] for found in (free, held))
+    calls = ((table.drop("topic"), None), (table, "topic"), (table, None))
+    one, two, searched = (
+        cal.compare(rows, resamples=400, cluster=name)["pairs"][0]["accuracy_gap"]
+        for rows, name in calls
+    )
     assert two["value"] == one["value"]
     assert two["high"] - two["low"] > 1.7 * (one["high"] - one["low"])
+    # Nobody has to name it.
+    assert searched["high"] - searched["low"] > 1.7 * (one["high"] - one["low"])
 
 
 def test_the_second_row_of_one_model_meets_the_second_of_the_other():
