@@ -13,17 +13,14 @@ from calibrant.findings.documents.audits import AuditBlock
 
 Document = Mapping[str, Any]
 
-_LATEST = "Audit the latest rows"
+_LATEST, _MEANS = "Audit the latest rows", "What does a stated confidence mean here?"
 _ON_A_PAGE = ("audit", {"html": "audit.html"}, "See all of it on a page")
-_MEANS = "What does a stated confidence mean here?"
 _ONLY = ("only_model", "only_method")
-_ALONE = "Choose when it may answer alone"
-_TRUST = "See how far the confidence can be trusted"
+_ALONE, _TRUST = "Choose when it may answer alone", "See how far the confidence can be trusted"
 _HOW_MANY, _CLAIM = "How many labels would decide it?", {"claim": "ece<0.05"}
-_LIMIT_STEP = 0.05
 # A limit this many times the one asked for, or of half the answers, is no help: labels are.
 _FAR, _HALF = 2.0, 0.5
-_FEWEST_SEEN = 40
+_LIMIT_STEP, _FEWEST_SEEN = 0.05, 40
 # What a cascade may be asked to reach.
 _TARGETS = ("budget", "accuracy", "guarantee")
 # Verbs that find a column of weights by its name.
