@@ -156,7 +156,8 @@ PACKAGES = sorted(path.parent for path in SOURCE.glob("*/__init__.py"))
 def test_a_package_says_where_to_start(package):
     words = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
     sentence, _, start = words.partition("\n\n")
-    assert sentence.endswith(".") and start.startswith("Start with")
+    assert sentence.endswith(".")
+    assert start.startswith("Start with")
     for name in re.findall(r"`([a-z_.]+(?:\.[A-Za-z_]+)?)`", start):
         module, _, last = f"calibrant.{package.name}.{name}".rpartition(".")
         found = importlib.util.find_spec(f"{module}.{last}") if "." not in name else None

@@ -1,7 +1,7 @@
 """Comparing models fairly when their accuracy differs.
 
-Start with `compare.compare_models`, `footings.SharedViews` (questions and answers that two models are
-set side by side on) and `decision.PairVerdict` (what is shown of a pair).
+Start with `compare.compare_models`, `footings.SharedViews` (questions and answers that
+two models are set side by side on) and `decision.PairVerdict` (what is shown of a pair).
 """
 
 from calibrant.comparison.compare import compare_models

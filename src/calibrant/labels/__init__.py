@@ -1,7 +1,7 @@
 """What a label budget can and cannot show; labelling, and watching over time.
 
-Start with `plan.plan_document`, `labelling.session.LabelSession` (which rows to label next, and what
-the labels say) and `watching.watch.CalibrationWatch` (when a promise no longer holds).
+Start with `plan.plan_document`, `labelling.session.LabelSession` (which rows to label next, and
+what the labels say) and `watching.watch.CalibrationWatch` (when a promise no longer holds).
 """
 
 from typing import TYPE_CHECKING

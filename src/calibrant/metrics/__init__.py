@@ -1,7 +1,7 @@
 """Arrays become numbers with intervals.
 
 Start with `registry.METRICS` (one declaration per metric), `blocks.block.MetricBlock` (values,
-outcomes and units, as rows or as cells) and `stats` (pure statistics, which import no other metrics).
+outcomes and units, as rows or as cells) and `stats` (pure statistics; no other metrics there).
 """
 
 from typing import TYPE_CHECKING
