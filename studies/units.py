@@ -11,6 +11,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -142,7 +143,8 @@ def agents(page):
     for limit in (0.1, 0.2):
         policy = folder / "stop.json"
         entry = cal.decide(first, unit="run", stop=True, max_error=limit, save=policy)["results"][0]
-        stops = cal.load_policy(policy).stops
+        loaded: Any = cal.load_policy(policy)
+        stops = loaded.stops
         runs = later.group_by("run", maintain_order=True).agg("confidence", pl.first("correct"))
         stopped = np.array([stops(said) for said in runs["confidence"].to_list()])
         good = runs["correct"].to_numpy()[stopped]

@@ -215,8 +215,8 @@ def decide(
             _as_claimed(fits[0].policy_, results[0]).save(save)
     document = scores_document(head, scores, results, _claims(results, blocks))
     together.tell(document)
-    if how is None and not sets and (hint := likely_unit(blocks[0])) is not None:
-        text = hint.shell() if document.get("input") else str(hint)
+    if how is None and not sets and (unit_hint := likely_unit(blocks[0])) is not None:
+        text = unit_hint.shell() if document.get("input") else str(unit_hint)
         document["data"]["notes"] = [*document["data"].get("notes", ()), text]
     chosen = {"models": only_model and [only_model], "methods": only_method and [only_method]}
     return with_rows(DecideResult(document), data, table, wrong, **chosen)

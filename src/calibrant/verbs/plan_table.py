@@ -137,7 +137,8 @@ def meaning_pairs(
             read_samples(data, SampleColumns(**drawn, **names)), seed=seed
         ).with_classes
         pairs = meaning_plan(draws, power=power, difference=precision)
-    right = float(draws["correct"].cast(pl.Float64).mean() or 0.0)
+    grades = draws["correct"].drop_nulls().cast(pl.Float64)
+    right = float(grades.sum()) / max(grades.len(), 1)
     return {"error_rate": 1.0 - right, "labels": draws["question_id"].n_unique()}, pairs
 
 

@@ -258,7 +258,7 @@ def _decision(document: Result) -> dict[str, object]:
     score = (entry.get("unit") or {}).get("score")
     return {
         "entry": entry,
-        "use": _USES.get(score, "answers(0.93)" if score is None else "answers([0.93, 0.88])"),
+        "use": _USES.get(str(score), "answers(0.93)" if score is None else "answers([0.93, 0.88])"),
         "chart": None if chart is None else Markup(draw_plane(chart, MEDIUM).svg()),
         "curve": safe_json(sorted(curve, key=lambda point: point[1])),
         "limit": entry.get("max_error"),
