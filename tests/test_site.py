@@ -82,7 +82,9 @@ def test_every_public_package_has_a_page_in_the_menu():
         for name in calibrant.__all__
         if type(getattr(calibrant, name)).__name__ == "module"
     }
-    assert modules <= set(mkdocs_hooks.PACKAGES)
+    # A package that hands on what its parts hold has their pages.
+    pages = {package.rpartition(".")[0] for package in mkdocs_hooks.PACKAGES}
+    assert modules <= pages | set(mkdocs_hooks.PACKAGES)
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for package in mkdocs_hooks.PACKAGES:
         assert f"{mkdocs_hooks.FOLDER}/{package}.md\n" in menu

@@ -47,7 +47,9 @@ def of_one(frame, verb):
 
 
 def told(document):
-    return [warning["id"] for warning in document["data"]["warnings"]]
+    ids = [warning["id"] for warning in document["data"]["warnings"]]
+    # Baselines here have no days of their own: that is no word about rows.
+    return [name for name in ids if name != "data.days_unknown"]
 
 
 @pytest.mark.parametrize("verb", VERBS)

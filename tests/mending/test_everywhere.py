@@ -118,7 +118,7 @@ def test_the_loop_closes_on_new_rows_of_real_models(shared_data, tmp_path):
     )
     old = pl.col("question_id").rank("dense") % 12 == 0
     assert 900 < frame.filter(old, pl.col("model") == names[0]).height < 1100
-    cal.mend(frame.filter(old), save=tmp_path / "mend.json")
+    cal.mend(frame.filter(old), cluster="question_id", save=tmp_path / "mend.json")
     new = frame.filter(~old)
     before, after = cal.audit(new), cal.audit(new, mend=tmp_path / "mend.json")
     for stated, mended in zip(before["results"], after["results"], strict=True):

@@ -198,7 +198,7 @@ def _unnamed(data: Any, judge: Sequence[str], human: Sequence[str]) -> InputErro
     matches = {"judge": list(judge) or likely["judge"], "human": list(human) or likely["human"]}
     rule = f"which columns hold the judge's scores, and people's? There are {', '.join(names)}"
     call = _again(data, {role: subset or ["COLUMN"] for role, subset in matches.items()})
-    return InputError(rule, source=source_name(data), hint=Hint("name both:\n{call}", call=call))
+    return InputError(rule, source=source_name(data), hint=Hint("name both:\n{0}", call))
 
 
 def _views(table: JudgeTable) -> list[JudgeView]:
@@ -232,8 +232,8 @@ def _checked(
         )
         if existing != "random":
             call = _again(data, {**settings, "existing": "random"})
-            raise InputError(rule, hint=Hint("if they were drawn at random all the same:\n{call}",
-                                             call=call))  # fmt: skip
+            hint = Hint("if they were drawn at random all the same:\n{0}", call)
+            raise InputError(rule, hint=hint)
         notes.append(f"{rule}; taken as random, as asked: people's mean may be off")
     if labels < _ROUGH:
         notes.append(f"{labels} rated rows: intervals are rough below {_ROUGH}")
