@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import select
 import shlex
 import subprocess
 import sys
@@ -207,6 +208,11 @@ def keyed(path, key, *words):
     os.close(child)
     shown, end = b"", time.monotonic() + 120
     while time.monotonic() < end:
+        # A key that comes before the program listens is lost: it is pressed again.
+        if key and b"q to stop: " in shown:
+            os.write(parent, key.encode())
+        if not select.select([parent], [], [], 1)[0]:
+            continue
         try:
             piece = os.read(parent, 4096)
         except OSError:
@@ -214,9 +220,10 @@ def keyed(path, key, *words):
         if not piece:
             break
         shown += piece
-        if key and b"q to stop: " in shown:
-            os.write(parent, key.encode())
+        if re.search(rb"q to stop: .*\n", shown):
             key = ""
+    if time.monotonic() >= end:
+        done.kill()
     os.close(parent)
     return done.wait(), re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
 
