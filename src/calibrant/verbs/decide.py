@@ -156,7 +156,9 @@ def decide(
     if max_error is None and costs is None:
         hint = Hint("give {max_error}", max_error=0.05)
         raise InputError("a decision needs a limit on the error, or costs", hint=hint)
-    others = [name for name, given in (("features", features), ("traffic", traffic)) if given]
+    # A table of traffic has no truth value.
+    about_rows = {"features": bool(features), "traffic": traffic is not None}
+    others = [name for name, given in about_rows.items() if given]
     how = unit_score_name(table["unit"], score, stop, drop, others)
     about = [*others, *(["unit"] if how else [])]
     of_classes = _sets_of(max_error, delta, table, about) if sets else None
