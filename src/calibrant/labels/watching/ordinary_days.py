@@ -50,10 +50,10 @@ class OrdinaryDays(Stored):
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> day = np.repeat(np.arange(60.0), 100)
-    >>> effect = rng.normal(0, 0.08, 60)[day.astype(int)]
+    >>> day = np.repeat(np.arange(365.0), 100)
+    >>> effect = rng.normal(0, 0.08, 365)[day.astype(int)]
     >>> usual = OrdinaryDays()
-    >>> usual.learn(day, rng.normal(0, 0.4, 6000) + effect)
+    >>> usual.learn(day, rng.normal(0, 0.4, 36_500) + effect)
     >>> 3 < usual.factor < 8
     True
     """
@@ -77,10 +77,11 @@ class OrdinaryDays(Stored):
         rows = np.bincount(place).astype(np.float64)
         self.week = _rhythm(names, rows, np.bincount(place, residual))
         remainder = residual - self.week[day.astype(np.intp) % _WEEK]
-        pairs = place if unit is None else place * (int(unit.max()) + 1) + unit
-        pair, of_pair = np.unique(pairs, return_inverse=True)
+        # Without units every row is one of its own.
+        unit = np.arange(day.size) if unit is None else unit
+        pair, of_pair = np.unique(place * (int(unit.max()) + 1) + unit, return_inverse=True)
         square = np.bincount(of_pair, remainder) ** 2
-        of_day = pair if unit is None else pair // (int(unit.max()) + 1)
+        of_day = pair // (int(unit.max()) + 1)
         columns = (names, rows, np.bincount(place, remainder), np.bincount(of_day, square))
         sums = zip(*(column.tolist() for column in columns), strict=True)
         self.days = [(float(d), float(n), float(s), float(q), 0) for d, n, s, q in sums]
