@@ -19,7 +19,7 @@ class Meters:
     --------
     >>> meters = Meters()
     >>> meters.see(200, 0.02)
-    >>> meters.requests["2xx"], list(meters.lines())[4]
+    >>> meters.requests["2xx"], list(meters.lines())[5]
     (1, 'calibrant_request_seconds_bucket{le="0.025"} 1')
     """
 

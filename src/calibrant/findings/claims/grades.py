@@ -210,9 +210,9 @@ def grading_warnings(entries: Iterable[AuditBlock]) -> list[DataWarning]:
     ...                   foretold=Checks(checks=60, width=0.11))
     >>> entry = AuditBlock(model="m", method="stated", n=9, metrics={}, grading=grading)
     >>> print(grading_warnings([entry])[0]["text"])  # doctest: +NORMALIZE_WHITESPACE
-    m: graded by rules, 31 % of the grades are doubtful and none is checked. If the grader's odds
-    are off by up to 3, accuracy lies between 57 % and 66 %. 60 checked grades would tell it to
-    within 5.5 points.
+    m: graded by rules, 31 % of the grades are doubtful and none is checked. If the automatic
+    grader errs up to 3 times as often as assumed, accuracy lies between 57 % and 66 %. 60 checked
+    grades would tell it to within 5.5 points.
     """
     by_model: dict[str, Grading] = {}
     for entry in entries:

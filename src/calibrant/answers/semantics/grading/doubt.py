@@ -90,7 +90,7 @@ def joined(probability: float, score: float) -> float:
     Examples
     --------
     >>> round(joined(0.9, 4.0), 3), round(joined(0.9, -4.0), 3), round(joined(0.2, 1.0), 2)
-    (0.977, 0.203, 0.54)
+    (0.977, 0.204, 0.54)
     """
     words = _log_odds(min(max(probability, _LEAST_WORDS), 1.0 - _LEAST_WORDS))
     judge = min(max(score, -_MOST_JUDGE), _MOST_JUDGE)
