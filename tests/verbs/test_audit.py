@@ -130,7 +130,9 @@ def test_label_free_input_is_refused_with_the_reason_and_the_next_step(tmp_path)
     frame.write_csv(tmp_path / "t.csv")
     done = run("audit", tmp_path / "t.csv")
     assert done.returncode == 2
-    assert "without labels" in done.stderr
+    said = " ".join(done.stderr.split())
+    assert "there is a confidence (confidence), but no column 'correct'" in said
+    assert "`calibrant label next TABLE --out batch.csv`" in said
 
 
 def test_draws_with_meanings_get_a_sem_ece_block():
@@ -195,10 +197,16 @@ def test_degenerate_data_give_an_exact_answer_or_say_undefined(case):
         ("confidence,correct\nhigh,1\n", "row 1: the confidence must be a number"),
         ("confidence;correct\n0,8.5;1\n", "(confidence = '0,8.5')"),
         ("confidence,correct\n0.5,perhaps\n", "(correct = 'perhaps')"),
-        ("confidence,verdict_of_mine\n0.5,1\n", "without labels"),
-        ("confidence,mine\n0.5,1\n", "is it --correct mine?"),
         (
-            "confidenc,correct\n0.5,1\n",
+            "confidence,verdict_of_mine\n0.5,1\n",
+            "there is a confidence (confidence), but no column 'correct'",
+        ),
+        (
+            "confidence,mine\n0.5,1\n",
+            "name that column with --correct (there are: confidence, mine)",
+        ),
+        (
+            "level_of_mine,correct\n0.5,1\n",
             "there are grades (correct), but there is no column 'confidence'",
         ),
     ],
@@ -211,6 +219,14 @@ def test_bad_files_give_exit_code_2_and_a_message(content, words, tmp_path):
     assert words in done.stderr
     assert "bad.csv" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_cut_name_is_read_and_told(tmp_path):
+    path = tmp_path / "cut.csv"
+    path.write_text("confidenc,correct\n0.5,1\n0.7,0\n")
+    done = run("audit", path)
+    assert done.returncode == 0, done.stderr
+    assert "Read confidenc as the confidence." in " ".join(done.stdout.split())
 
 
 def test_mmlu_pro_ece_per_model_equals_an_independent_computation(shared_data, tmp_path):

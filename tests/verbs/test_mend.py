@@ -37,7 +37,7 @@ def test_a_promise_a_file_and_the_same_number_in_python(tmp_path):
     before = path.read_bytes()
     done = call("mend", path, "--save", saved, "--json", tmp_path / "out.json")
     assert done.returncode == 0
-    assert "off by at most" in done.stdout
+    assert "corrected confidence is off by at most" in " ".join(done.stdout.split())
     assert path.read_bytes() == before
     document = json.loads((tmp_path / "out.json").read_text())
     (entry,) = document["results"]
@@ -59,16 +59,24 @@ def test_every_model_has_its_map_and_its_name_in_the_sentence(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("by", "n", "verdict"), [(0.0, 2000, "not worth it"), (0.25, 30, "too few")]
+    ("by", "n", "verdict", "words"),
+    [
+        (0.0, 2000, "not worth it", "stays close to the confidence as stated, and nothing is"),
+        (0.25, 30, "too few", "Not enough labels (30) for a promise"),
+    ],
 )
-def test_nothing_is_mended_without_a_gain(by, n, verdict):
+def test_nothing_is_promised_without_a_gain(by, n, verdict, words):
+    """A map is served all the same: only the promise is withheld."""
     rng = np.random.default_rng(2)
     said = rng.beta(8, 2, n)
     right = (rng.random(n) < said - by).astype(int)
     found = cal.mend({"confidence": said, "correct": right})
-    assert found["results"][0]["verdict"] == verdict
+    (entry,) = found["results"]
+    assert entry["verdict"] == verdict
+    assert entry["promise"]["off_by"] is None
     (claim,) = found["claims"]
-    assert "othing is mended" in claim["text"]
+    assert claim["id"] == "mend.gain"
+    assert words in claim["text"]
     assert claim["outcome"] in ("equivalent", "undecided")
 
 
