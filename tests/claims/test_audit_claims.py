@@ -67,28 +67,42 @@ def test_the_margin_is_in_the_sentence():
     assert claims["audit.miscalibrated"]["margin"] == 0.05
 
 
-def test_a_model_that_is_never_right_comes_first():
+def with_a_silent_model(answer):
     rng = np.random.default_rng(1)
     said = rng.uniform(0.5, 1, 200)
-    table = pl.DataFrame(
+    return pl.DataFrame(
         {
             "question_id": np.tile(np.arange(200), 2),
             "model": ["good"] * 200 + ["silent"] * 200,
             "confidence": np.tile(said, 2),
             "correct": [*(rng.random(200) < said).astype(int), *([0] * 200)],
-            "answer": ["x"] * 200 + [""] * 200,
+            "answer": ["x"] * 200 + [answer] * 200,
         }
     )
-    document = cal.audit(table, resamples=20)
+
+
+def test_a_model_that_is_never_right_comes_first():
+    document = cal.audit(with_a_silent_model("y"), resamples=20)
     warning = document["data"]["warnings"][0]
     assert warning["id"] == "data.never_right"
-    assert warning["text"] == "silent is never right: all 200 of its answers are empty."
+    assert warning["text"] == "silent is never right (200 answers)."
     first = document["claims"][0]
     assert (first["id"], first["outcome"]) == ("audit.over_confident", "shown")
     assert first["text"].startswith(
         "silent says 75 %, is never right (200 answers): over-confident"
     )
     assert {claim["subject"]["model"] for claim in document["claims"]} == {"good", "silent"}
+
+
+def test_nothing_is_claimed_of_a_model_whose_answers_nobody_could_read():
+    document = cal.audit(with_a_silent_model(""), resamples=20)
+    warning = document["data"]["warnings"][0]
+    assert warning["id"] == "data.unreadable"
+    assert warning["text"] == (
+        "No answer could be read in 100 % of the rows of silent, all graded as wrong. Such rows "
+        "are missing, not wrong: leave their grade empty."
+    )
+    assert {claim["subject"]["model"] for claim in document["claims"]} == {"good"}
 
 
 def test_missing_rows_that_differ_are_said_first():
@@ -120,8 +134,30 @@ def test_mmlu_pro_names_the_data_problems_then_the_finding(shared_data):
     )
     warnings = document["data"]["warnings"]
     assert any("phi-4" in warning["text"] for warning in warnings)
-    assert any(warning["id"] == "data.missing" for warning in warnings)
+    assert {"data.missing", "data.dependent"} <= {warning["id"] for warning in warnings}
     first = document["claims"][0]
+    assert (first["id"], first["outcome"]) == ("audit.over_confident", "shown")
+    assert "over-confident by 15 points (95 % interval" in first["text"]
+    # Rows of one category hang together: of most models it is shown of these 14 alone.
+    over = [c for c in document["claims"] if c["id"] == "audit.over_confident"]
+    assert len(over) == 15
+    assert {c["outcome"] for c in over} == {"shown", "depends", "undecided"}
+    for claim in over:
+        limited = "14 values of category, mixed as here. For others like them" in claim["text"]
+        assert limited == (claim["outcome"] == "depends")
+
+
+def test_mmlu_pro_as_independent_rows_begins_with_all_of_its_models(shared_data):
+    """Without its categories, in another order: nothing shows that its rows hang together."""
+    roles = ["question_id", "model", "correct", "logit_perplexity_confidence", "extracted_answer"]
+    rows = pl.read_parquet(shared_data / "scores" / "mmlu_pro_16_models.parquet", columns=roles)
+    first = cal.audit(
+        rows.sample(fraction=1, shuffle=True, seed=1),
+        confidence="logit_perplexity_confidence",
+        answer="extracted_answer",
+        on_invalid="drop",
+        resamples=20,
+    )["claims"][0]
     assert first["id"] == "audit.models_over_confident"
     assert first["text"].startswith("All 15 models say more than they know, by 1")
 

@@ -28,6 +28,14 @@ RANKS = re.compile(
 RESTS = re.compile(rf" This rests on {NUMBER} % of the rows\.$")
 
 
+OVER = "audit.over_confident"
+LIMITED = re.compile(
+    rf"^(?P<model>\S+?)(?: says .*: over-confident by|: calibration error) {NUMBER} points on "
+    r"these (?:rows and )?14 values of category, mixed as here(?:: more than chance)?\. "
+    r"For others like them this is not shown\."
+)
+
+
 @pytest.fixture(scope="module")
 def path():
     return real_data() / "scores" / "mmlu_pro_16_models.parquet"
@@ -35,6 +43,15 @@ def path():
 
 @pytest.fixture(scope="module")
 def document(path):
+    """An audit of the rows as independent: without their categories, in another order."""
+    table = pl.read_parquet(path, columns=["question_id", "model", "correct", COLUMN])
+    shuffled = table.sample(fraction=1, shuffle=True, seed=1)
+    return cal.audit(shuffled, confidence=COLUMN, on_invalid="drop", resamples=20)
+
+
+@pytest.fixture(scope="module")
+def limited(path):
+    """An audit of the file as it is: rows of one category hang together."""
     return cal.audit(path, confidence=COLUMN, on_invalid="drop", resamples=20)
 
 
@@ -157,3 +174,36 @@ def test_what_a_sentence_rests_on_is_the_share_of_rows_with_a_confidence(documen
         assert (share > 0.99) if found is None else near(float(found[1]), share, 0.51)
     # It is said once of each model.
     assert not any(RESTS.search(text) for text in said_of(document, "separates"))
+
+
+def test_what_is_shown_of_these_categories_alone_is_that_of_their_rows(limited, rows, path):
+    assert pl.read_parquet(path, columns=["category"])["category"].n_unique() == 14
+    counts = {"over_confident": 0, "miscalibrated": 0}
+    for name in counts:
+        claims = [c for c in limited["claims"] if c["id"] == f"audit.{name}"]
+        assert len(claims) == 15
+        for claim in claims:
+            assert claim["outcome"] in ("shown", "depends"), claim["text"]
+            if claim["outcome"] == "shown":
+                assert claim["low"] > 0
+                continue
+            counts[name] += 1
+            model, (size,) = numbers(LIMITED, claim["text"])
+            said, right = stated(rows, model)
+            gap = said - right
+            total = gap.mean() if name == "over_confident" else by_cells(said, right)[1]
+            assert near(size, total)
+            assert claim["low"] <= total <= claim["high"]
+            # Of the rows themselves it is far beyond chance.
+            assert total > 5 * gap.std(ddof=1) / gap.size**0.5
+    assert min(counts.values()) > 0
+
+
+def test_intervals_between_categories_are_wider_than_those_of_rows(document, limited):
+    widths = [
+        {c["subject"]["model"]: c["high"] - c["low"] for c in found["claims"] if c["id"] == OVER}
+        for found in (document, limited)
+    ]
+    assert all(widths[1][model] > 2 * width for model, width in widths[0].items())
+    # No sentence is about all models where most are of these categories alone.
+    assert not [c for c in limited["claims"] if c["id"] == "audit.models_over_confident"]

@@ -218,15 +218,19 @@ def test_five_questions_say_nothing_about_others():
 
 
 def test_grades_are_tested_without_a_law_of_right_and_wrong():
-    rng = np.random.default_rng(9)
-    said = rng.uniform(0.5, 1, 500)
-    claims = {}
-    for off in (0.0, 0.15):
-        grade = rng.beta(8 * (said - off), 8 * (1 - said + off))
-        document = cal.audit(said, grade, graded=True, resamples=20)
-        claims[off] = {claim["id"]: claim["outcome"] for claim in document["claims"]}
-    assert claims[0.15]["audit.over_confident"] == "shown"
-    assert claims[0.0]["audit.miscalibrated"] == "undecided"
+    outcomes = {0.0: [], 0.15: []}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        said = rng.uniform(0.5, 1, 500)
+        for off, words_so_far in outcomes.items():
+            grade = rng.beta(8 * (said - off), 8 * (1 - said + off))
+            document = cal.audit(said, grade, graded=True, resamples=20)
+            claims = {claim["id"]: claim["outcome"] for claim in document["claims"]}
+            words_so_far.append((claims["audit.miscalibrated"], claims.get("audit.over_confident")))
+    assert outcomes[0.15] == [("shown", "shown")] * 20
+    # At most 5 % of calibrated grades are called miscalibrated: more than 3 of 20 in 1.6 %.
+    assert {error for error, _ in outcomes[0.0]} <= {"undecided", "shown"}
+    assert [error for error, _ in outcomes[0.0]].count("shown") <= 3
 
 
 def test_a_ranking_score_is_not_tested():

@@ -77,11 +77,14 @@ def _of_answers(frame: pl.DataFrame, rows: pl.DataFrame) -> set[str]:
 def _apart(confidence: Floats, correct: Floats) -> Floats:
     """Return how far each model is from the mean of the others, beyond what confidence says."""
     left = np.full(confidence.shape, np.nan)
+    answers = np.isfinite(confidence) & np.isfinite(correct)
+    # Questions that only one model has are harder or easier: beside them, it differs on all others.
+    answers &= answers.sum(axis=0) > 1
     for model, (confidences, right) in enumerate(zip(confidence, correct, strict=True)):
-        has = np.isfinite(confidences) & np.isfinite(right)
+        has = answers[model]
         if has.any():
             left[model, has] = CellResiduals.of_rows(confidences[has], right[has]).residual
     finite, notes = np.isfinite(left), np.nan_to_num(left)
     others = np.maximum(finite.sum(axis=0) - finite, 1)
     companion = (notes.sum(axis=0) - notes) / others
-    return np.where(finite & (finite.sum(axis=0) > 1), notes - companion, 0.0)
+    return np.where(finite, notes - companion, 0.0)

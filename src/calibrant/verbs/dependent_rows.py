@@ -106,14 +106,27 @@ class AuditedBlock(Struct, frozen=True, dict=True):
             assert self.dependence is not None
             ratio = self.dependence.inflation
             return {name: _widened(item, METRICS[name], ratio) for name, item in metrics.items()}
-        if self.second is None:
+        if self.second is not None:
+            metrics = {
+                name: replace(item, low=min(item.low, peer.low), high=max(item.high, peer.high))
+                for (name, item), peer in zip(
+                    metrics.items(), self.second.estimates().values(), strict=True
+                )
+            }
+        few = self.block is not self.plain and self.dependence is not None and self.dependence.few
+        return self._error_of_rows(metrics) if few else metrics
+
+    def _error_of_rows(self, metrics: dict[str, Estimate]) -> dict[str, Estimate]:
+        """Return metrics with the error of the rows as they are, of which claims are here.
+
+        What chance may add between so few groups hides any error: it came out as 0.
+        """
+        error = metrics.get("error")
+        if error is None:
             return metrics
-        return {
-            name: replace(item, low=min(item.low, peer.low), high=max(item.high, peer.high))
-            for (name, item), peer in zip(
-                metrics.items(), self.second.estimates().values(), strict=True
-            )
-        }
+        value = cast("RowBlock", self.plain).estimates(("error",))["error"].value
+        low, high = min(error.low, value), max(error.high, value)
+        return {**metrics, "error": replace(error, value=value, low=low, high=high)}
 
     def tests(
         self, metrics: Mapping[str, Estimate], margin: float, lost: MissingEntry | None
