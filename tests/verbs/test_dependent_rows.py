@@ -139,6 +139,32 @@ def test_of_few_groups_both_are_said():
     assert not cal.decide(table, max_error=0.4)["results"][0]["certified"]
 
 
+def test_what_is_said_of_one_region_is_not_limited_to_it(tmp_path):
+    """It was: 'on these 1 values of region'. Customers in a region still are its clusters."""
+    rng = np.random.default_rng(5)
+    confidence, region = rng.uniform(0.6, 0.95, 3_000), rng.integers(0, 4, 3_000)
+    chance = confidence - np.array([0.15, 0.25, 0.05, 0.4])[region]
+    table = answers(rng, chance, confidence, region=[f"r{code}" for code in region])
+    table.write_parquet(tmp_path / "rows.parquet")
+    for document in (
+        cal.audit(table, by="region"),
+        cal.audit(tmp_path / "rows.parquet", by="region", engine="local"),
+    ):
+        whole, *regions = document["results"]
+        assert [groups["column"] for groups in whole["dependence"]["groups"]] == ["region"]
+        assert [entry["dependence"]["groups"] for entry in regions] == [[]] * 4
+        assert shown(document).count("audit.over_confident") >= 3
+    people = customers(rng, n=4_000, sd=0.15)
+    shops = people.with_columns(shop=pl.col("customer").str.slice(-1))
+    shops.write_parquet(tmp_path / "shops.parquet")
+    for found in (
+        cal.audit(shops, by="shop", resamples=20),
+        cal.audit(tmp_path / "shops.parquet", by="shop", engine="local"),
+    ):
+        for entry in found["results"][1:]:
+            assert [g["column"] for g in entry["dependence"]["groups"]] == ["customer"]
+
+
 def test_drift_withholds_promises():
     table = drift(np.random.default_rng([0, 59]))
     assert cal.mend(table)["results"][0]["promise"]["off_by"] is None

@@ -157,6 +157,7 @@ class _Search:
 
     def __init__(self, scores: Scores, whole: ScoreBlock) -> None:
         self.scores, self.whole = scores, whole
+        self._beyond: dict[str, Dependence | None] = {}
 
     @cached_property
     def _dependence(self) -> Dependence | None:
@@ -169,8 +170,21 @@ class _Search:
         """Return what was found, for the rows of a group or for all."""
         if self._dependence is None or block is self.whole:
             return self._dependence
+        (column,) = [*block.keys][_WHOLE_KEYS:]
+        dependence = self._dependence
+        if column in dependence.columns:
+            # What is said of one topic is not said of others: topics are no clusters in it.
+            dependence = self._beyond_column(column) or dependence
         whole, part = self.whole.frame[_PLACE], block.frame[_PLACE]
-        return self._dependence.of_rows(whole.search_sorted(part).to_numpy().astype(np.intp))
+        return dependence.of_rows(whole.search_sorted(part).to_numpy().astype(np.intp))
+
+    def _beyond_column(self, column: str) -> Dependence | None:
+        """Return what is found once the part of a column in the outcomes is taken off."""
+        from calibrant.data.groupings import block_dependence
+
+        if column not in self._beyond:
+            self._beyond[column] = block_dependence(self.scores, self.whole, (column,))
+        return self._beyond[column]
 
 
 def _missing(block: ScoreBlock) -> Missing | None:

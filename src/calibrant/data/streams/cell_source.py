@@ -52,7 +52,7 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
         summed.refuse_rankings()
         summed.refuse_many_broken(options.table.on_invalid)
         _refuse_repeats(summed.streamed, total.rows)
-        search = StreamSearch(summed.streamed, options.table, total.rows)
+        search = StreamSearch(summed.streamed, options.table, total.rows, options.by)
     return AuditSource(
         summed.head("audit", seed=options.seed, settings=options.settings),
         summed.reading(parts=summed.parts, cells=summed.streamed.plan.grid.cells),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _LOOKED_AT, _LEAST_STRETCH, _STRETCHES = 30_000, 2_000, 5
 # With so many rows of a group the stretches saw it: in the whole table it has more of them.
 _SEEN = 5
+_WHOLE = ("model", "method")
 
 
 class StreamSearch:
@@ -37,15 +38,21 @@ class StreamSearch:
         How it is read.
     rows
         Rows of the whole table.
+    by
+        Columns whose values are audited one by one.
     """
 
-    def __init__(self, streamed: Streamed, asked: ReadingOptions, rows: int) -> None:
-        self.found: dict[tuple[str, str], Dependence] = {}
+    def __init__(
+        self, streamed: Streamed, asked: ReadingOptions, rows: int, by: Sequence[str] = ()
+    ) -> None:
+        self.found: dict[tuple[str, ...], Dependence] = {}
         # An address is read once: stretches of it would be read again.
         if not is_url(streamed.source):
-            self._search(streamed, asked, rows)
+            self._search(streamed, asked, rows, by)
 
-    def _search(self, streamed: Streamed, request: ReadingOptions, rows: int) -> None:
+    def _search(
+        self, streamed: Streamed, request: ReadingOptions, rows: int, by: Sequence[str]
+    ) -> None:
         # Loaded here, with the library for tables: sums need neither.
         from msgspec.structs import asdict
 
@@ -62,14 +69,25 @@ class StreamSearch:
         for block in scores.blocks():
             result = block_dependence(scores, block)
             if result is not None:
-                share = max(rows / frame.height, 1.0)
-                growth = tuple(_in_all_rows(each, share) for each in result.groups)
                 key = block.keys["model"], block.keys["method"]
-                self.found[key] = replace(result, groups=growth, looked_at=frame.height)
+                share = max(rows / frame.height, 1.0)
+                self.found[key] = _of_all_rows(result, share, frame.height)
+                for column in {*by} & result.columns:
+                    # What is said of one topic is not said of others: topics are no clusters in it.
+                    beyond = block_dependence(scores, block, (column,)) or result
+                    self.found[(*key, column)] = _of_all_rows(beyond, share, frame.height)
 
     def of(self, keys: Mapping[str, str]) -> Dependence | None:
-        """Return what was found for a model and method."""
-        return self.found.get((keys["model"], keys["method"]))
+        """Return what was found for a model and method, or for a group of its rows."""
+        names = keys["model"], keys["method"]
+        found = self.found.get((*names, *(name for name in keys if name not in _WHOLE)))
+        return self.found.get(names) if found is None else found
+
+
+def _of_all_rows(result: Dependence, share: float, looked_at: int) -> Dependence:
+    """Return what stretches of a table say of all its rows."""
+    growth = tuple(_in_all_rows(each, share) for each in result.groups)
+    return replace(result, groups=growth, looked_at=looked_at)
 
 
 def _in_all_rows(groups: DependentGroups, share: float) -> DependentGroups:

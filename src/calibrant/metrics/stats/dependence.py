@@ -118,6 +118,11 @@ class Dependence(Struct, frozen=True):
         return replace(self, groups=part)
 
     @property
+    def columns(self) -> set[str | None]:
+        """Columns of the groupings that were found."""
+        return {each.grouping.column for each in self.groups}
+
+    @property
     def enough(self) -> Indices | None:
         """Groups of the rows, widest first, that are enough to speak of others; else None."""
         codes = (each.grouping.codes for each in self.groups if each.count >= FEWEST)
