@@ -160,7 +160,7 @@ def _leans(entry: JudgeEntry, name: str) -> Table:
     tested = sorted(entry.bias, key=lambda lean: -abs(lean.value or 0.0))
     columns: Columns = {
         "lean to": lambda e: f"{e.kind}: {e.name}",
-        "size": lambda e: _size(entry, e),
+        "leans by": lambda e: _size(entry, e),
         "p": lambda e: p_cell(e.p),
         "how": "method",
         "rated": "labels",
@@ -185,7 +185,7 @@ def _pairs(entry: JudgeEntry, name: str) -> Table:
     columns: Columns = {
         "ahead": lambda e: e.a if (e.difference.value or 0.0) >= 0 else e.b,
         "behind": lambda e: e.b if (e.difference.value or 0.0) >= 0 else e.a,
-        "by, log odds" if pairs else "by": lambda e: _lead(entry, e, pairs=pairs),
+        "ahead by, log odds" if pairs else "ahead by": lambda e: _lead(entry, e, pairs=pairs),
         "p, Holm": lambda e: p_cell(e.p_adjusted),
     }
     ranking = sorted(entry.pairs, key=lambda pair: pair.p_adjusted or 0.0)
@@ -205,7 +205,7 @@ def _surprises(entry: JudgeEntry, name: str) -> Table:
         "row": lambda e: str(e.row),
         "answer": _text,
         **models,
-        "judge": lambda e: judge_score(entry, e.judge),
+        "judge said": lambda e: judge_score(entry, e.judge),
         "people": lambda e: _verdict(entry, e.people),
         "expected": lambda e: rating(entry, e.expected),
     }
