@@ -16,6 +16,7 @@ MODEL = "gpt-4o-2024-08-06"
 CONFIDENCE = "logit_perplexity_confidence"
 METHODS = ("consistency", "verb", "verb_topk", "p_true_consistency", "self_ask")
 BATCHES, BATCH = 6, 150
+RATED = 150
 
 
 def mcq(data: Path, folder: Path) -> None:
@@ -63,6 +64,19 @@ def fill_batch(folder: Path) -> None:
     known = pl.read_parquet(folder / "answers.parquet").select("question_id", label="correct")
     filled = batch.join(known, on="question_id", how="left", maintain_order="left")
     filled.with_columns(correct="label").drop("label").write_csv(folder / "batch.csv")
+
+
+def summeval(data: Path, folder: Path) -> None:
+    """Write a judge's scores of summaries, and people's on some rows drawn at random."""
+    table = pl.read_parquet(data / "judges" / "summeval_judges.parquet")
+    chosen = table.filter(pl.col("gpt-4-0314").is_not_null(), dim="relevance")
+    shuffled = chosen.sample(fraction=1.0, shuffle=True, seed=1)
+    people = (
+        pl.when(pl.int_range(pl.len()) < RATED).then(name).alias(name)
+        for name in ("human1", "human2")
+    )
+    named = shuffled.select("item", "model", pl.col("gpt-4-0314").alias("gpt4"), *people)
+    named.write_parquet(folder / "summeval.parquet")
 
 
 def games(data: Path, folder: Path) -> None:

@@ -160,6 +160,17 @@ EXHIBITS = (
         prepare=inputs.pool,
     ),
     Exhibit(
+        "judge",
+        "Judge: GPT-4 on relevance of summaries (SummEval)",
+        f"What is its score worth, where two people rated {inputs.RATED} of the rows?",
+        [
+            "calibrant judge summeval.parquet --judge gpt4 --human human1,human2 --model model "
+            "--scale 1-5 --human-scale 1-5 --json judge.json"
+        ],
+        ["judge-map-1"],
+        prepare=inputs.summeval,
+    ),
+    Exhibit(
         "monitor",
         "Monitor: basketball forecasts, seven seasons",
         "Has the calibration changed since it was verified?",

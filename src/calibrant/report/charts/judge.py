@@ -30,7 +30,7 @@ def charts(document: JudgeFields) -> Iterator[Chart]:
     for n, entry in enumerate(document.results, 1):
         owner = f", {entry.judge}" if len(document.results) > 1 else ""
         for what, describe in (("models", _models), ("map", _map), ("flips", _flips)):
-            chart = describe(entry, "answer" if first else f"judge-{n}-{what}", owner)
+            chart = describe(entry, "answer" if first else f"judge-{what}-{n}", owner)
             if chart is not None:
                 yield chart
                 first = False
