@@ -188,9 +188,8 @@ def day_warnings(entries: Sequence[MonitorEntry]) -> Iterator[DataWarning]:
             known_values = 0 if usual is None else usual.days
             text = (
                 f"{count(known_values, 'day')} of the baseline "
-                f"{'is' if known_values == 1 else 'are'} known, 14 "
-                "are needed: days that differ by more than their labels explain may look like a "
-                "change. Give the baseline with its times."
+                f"{'is' if known_values == 1 else 'are'} known, 14 are needed: days that differ "
+                "beyond chance may look like a change. Give the baseline with its times."
             )
             yield warning("days_unknown", text, models=[entry.model])
         elif usual.wander:
