@@ -18,6 +18,8 @@ FENCE = re.compile(
     r"^```(python|console)\n(.*?)^```$(?:\n+<!-- prints -->\n```text\n(.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
+# What a page lets its reader write before its examples.
+FIRST = re.compile(r"^pip install calibrant && (calibrant demo --recorded)$", re.MULTILINE)
 # Examples that name the folder of real data are left out where it is absent.
 REAL_DATA = re.compile(r"\bDATA\b")
 
@@ -63,6 +65,8 @@ def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     have_data = shared_data_folder().is_dir()
     namespace = {"__name__": "docs", "DATA": shared_data_folder()}
+    for command in FIRST.findall(page.read_text(encoding="utf-8")):
+        run_console(f"$ {command}")
     left_out = 0
     for language, needs_data, body, shown in runnable:
         if needs_data and not have_data:

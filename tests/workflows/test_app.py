@@ -39,9 +39,9 @@ def table(tmp_path):
     return path
 
 
-def served(path, work):
+def served(path, work, reading=None):
     async def both():
-        server = AppServer(None if path is None else AppData(str(path)))
+        server = AppServer(None if path is None else AppData(str(path), reading))
         address = await server.start()
         try:
             async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
@@ -113,7 +113,12 @@ def test_rows_without_a_confidence_or_a_grade_are_listed(table):
             (await got(session, f"{base}/api/row/{place}"))[1] for place in (0, 1, 2)
         ]
 
-    every, silent, ungraded, searched, first, second, third = served(table, work)
+    # A word that may mean either is asked about first, as in the terminal.
+    status, question = served(table, lambda session, base, server: got(session, f"{base}/api/rows"))
+    assert status >= 400, question
+    assert "10 rows whose ok is perhaps are neither right nor wrong" in question
+    reading = {"confidence": "certainty", "correct": "ok", "right": "yes/no", "scale": "percent"}
+    every, silent, ungraded, searched, first, second, third = served(table, work, reading)
     assert "of 590 answers" in every
     assert "of 600" in every
     assert "60 answers without a confidence" in silent
@@ -121,7 +126,7 @@ def test_rows_without_a_confidence_or_a_grade_are_listed(table):
     assert "10 answers without a grade" in ungraded
     assert "1 answer without a grade" in searched
     assert "No number counts this row: the confidence is missing" in first
-    assert "No number counts this row: the outcome must be" in second
+    assert "No number counts this row: the outcome says neither right nor wrong" in second
     assert "No number counts" not in third
 
 

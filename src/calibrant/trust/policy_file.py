@@ -17,6 +17,8 @@ from calibrant.core.stored import Stored
 
 SCHEMA = "calibrant.policy/1"
 CONFIDENCE = "confidence"
+CALLER = "caller."
+"""Stands before the name of what a caller says of a question, in the rows of what was served."""
 Cell: TypeAlias = str | float | Floats | None
 Row: TypeAlias = Mapping[str, Cell]
 Said: TypeAlias = float | Row | None

@@ -25,6 +25,7 @@ from calibrant.core.hints import Call
 from calibrant.core.stored import Stored
 from calibrant.findings.claims.claim import Claim
 from calibrant.findings.claims.monitor import traffic_claim
+from calibrant.trust.policy_file import CALLER
 
 ANSWER, ANSWER_LENGTH = "answer", "answer length"
 _CELLS = 10
@@ -191,7 +192,7 @@ class Profile(Stored):
         promise
             What was promised, for the sentence and the next command.
         """
-        rows = with_length(frame)
+        rows = with_length(with_callers_words(frame, [self.group]))
         new: dict[str, float] = {}
         grouped = self.group is not None and self.group in rows.columns
         place = self._places(rows)
@@ -274,6 +275,20 @@ def _corrected(p: float, tests: int) -> float:
 def level_texts(values: pl.Series) -> pl.Series:
     """Return the names of groups as text; a flag is written true or false."""
     return values.cast(pl.String).fill_null("")
+
+
+def with_callers_words(frame: pl.DataFrame, names: Sequence[str | None]) -> pl.DataFrame:
+    """Return the rows with these columns from what callers said, where there are none but those.
+
+    Examples
+    --------
+    >>> served = pl.DataFrame({"caller.topic": ["law"], "caller.kind": ["open"]})
+    >>> with_callers_words(served, ["topic", None]).columns
+    ['topic', 'caller.kind']
+    """
+    lacking = [name for name in names if name is not None and name not in frame.columns]
+    said = {f"{CALLER}{name}": name for name in lacking if f"{CALLER}{name}" in frame.columns}
+    return frame.rename(said)
 
 
 def with_length(frame: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from calibrant.labels.watching.promise import PromiseWatch
 from calibrant.labels.watching.watch import CalibrationWatch
 from calibrant.trust.policies import load_policy
 from calibrant.trust.selective.policy import SelectivePolicy
-from calibrant.trust.traffic_shift import ANSWER, GuardCheck
+from calibrant.trust.traffic_shift import ANSWER, GuardCheck, with_callers_words
 from calibrant.verbs.monitoring import ALONE
 
 # Rows of traffic that are held against a policy: the most recent ones.
@@ -62,6 +62,7 @@ class Promise:
         """
         profile, key = self.policy.profile, (watch.keys["model"], watch.keys["method"])
         if profile is not None:
+            rows = with_callers_words(rows, [profile.group])
             target = dict.fromkeys((profile.group, ANSWER, *profile.ends))
             observed = rows.select([name for name in target if name in rows.columns])
             if key in self._rows:
@@ -69,6 +70,7 @@ class Promise:
             self._rows[key] = observed.tail(_RECENT)
         if watch.promise is None or not isinstance(self.policy, SelectivePolicy):
             return rows
+        rows = with_callers_words(rows, self.policy.needs)
         missing = [name for name in self.policy.needs if name not in rows.columns]
         if missing:
             rule = f"the policy needs the column {missing[0]!r}, which the stream does not have"

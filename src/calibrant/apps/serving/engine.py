@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from calibrant.apps.serving.breaker import Breaker
 from calibrant.apps.serving.measure import NOTHING, Asked, Measure, Measured, UpstreamError
 from calibrant.apps.serving.replies import UNPROMISED, UNRECORDED, Served, ServedReply
-from calibrant.apps.serving.rows import CALLER, RowFile, check_fields, row_of
+from calibrant.apps.serving.rows import RowFile, check_fields, row_of
 from calibrant.apps.serving.standing import PromiseState
 from calibrant.core.errors import StorageError
 from calibrant.data.mend.recalibration_map import RecalibrationMap
 from calibrant.models.dispatch.commit import GroupCommit
 from calibrant.models.ledger import Ledger
-from calibrant.trust.policy_file import Cell, Row, Said, Step
+from calibrant.trust.policy_file import CALLER, Cell, Row, Said, Step
 from calibrant.trust.selective.policy import UNIT
 
 RECENT = 200

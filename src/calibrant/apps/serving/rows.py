@@ -10,10 +10,8 @@ import orjson
 from calibrant.apps.serving.replies import ServedReply
 from calibrant.core.append_only import AppendOnly
 from calibrant.core.errors import InputError
-from calibrant.trust.policy_file import Row
+from calibrant.trust.policy_file import CALLER, Row
 
-CALLER = "caller."
-"""Stands before the name of what a caller says of a question."""
 MOST_FIELDS, LONGEST_NAME = 64, 64
 KEPT_BACK = 10_000
 """Rows that wait for room at most."""
