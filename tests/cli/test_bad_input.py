@@ -1,5 +1,7 @@
 """Whatever is given, a verb ends with a message that names it, never with a traceback."""
 
+import shlex
+
 import numpy as np
 import polars as pl
 import pytest
@@ -88,6 +90,19 @@ def test_a_bad_file_ends_with_a_message_that_names_it(verb, content, tmp_path):
     assert error is None or isinstance(error, InputError), repr(error)
     if error is not None:
         assert "given.csv" in str(error)
+
+
+@pytest.mark.parametrize("content", ["words", "outcome huge"])
+def test_a_report_leads_to_the_audit_that_reads_the_table(content, tmp_path):
+    """A report has no options that choose a reading: the command it names has, and works."""
+    path = tmp_path / "given.csv"
+    path.write_text(FILES[content])
+    error = called(VERBS_WITH_INPUT["report"], path)
+    command = str(error).rpartition("an audit has: ")[2]
+    words = shlex.split(command.replace("audit.html", str(tmp_path / "audit.html")))
+    assert words[:3] == ["calibrant", "audit", str(path)]
+    assert run(app, words[1:]).exception is None
+    assert (tmp_path / "audit.html").stat().st_size
 
 
 WITH_MODELS = {
@@ -242,9 +257,11 @@ def test_an_option_whose_value_was_forgotten_does_not_take_the_next_option():
 def test_some_percentages_among_fractions_lead_to_what_every_verb_can_do(words, tmp_path):
     path = tmp_path / "percent.csv"
     table = {
-        "confidence": [84.0, 0.6, 91.0] * 50,
-        "correct": [1, 0, 1] * 50,
-        "topic": ["a", "b"] * 75,
+        "question_id": [*range(150)] * 2,
+        "model": ["small"] * 150 + ["large"] * 150,
+        "confidence": [84.0, 0.6, 91.0] * 100,
+        "correct": [1, 0, 1] * 100,
+        "topic": ["a", "b"] * 150,
     }
     pl.DataFrame(table).write_csv(path)
     more = {
@@ -253,8 +270,20 @@ def test_some_percentages_among_fractions_lead_to_what_every_verb_can_do(words, 
         "groups": ["--features", "topic"],
     }.get(words, [])
     error = run(app, [words, str(path), *more]).exception
-    error.for_shell()
-    assert "use --scale percent; if some are faults, use --on-invalid drop" in str(error)
+    assert [reading.options for reading in error.readings] == [
+        {"scale": "mixed"},
+        {"scale": "percent"},
+    ]
+    first, *ways, command = str(error).splitlines()
+    assert first.endswith("33% of the confidences are at most 1, the others reach 91")
+    assert ways == [
+        "  1) values up to 1 are shares, the others percentages",
+        "  2) all are percentages",
+    ]
+    assert shlex.split(command) == ["calibrant", words, str(path), *more, "--scale", "mixed"]
+    for scale in ("mixed", "percent"):
+        again = run(app, [words, str(path), *more, "--scale", scale]).exception
+        assert again is None, again
 
 
 @pytest.mark.parametrize("words", ["audit", "compare", "groups", "decide", "plan"])

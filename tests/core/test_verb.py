@@ -226,7 +226,10 @@ def test_whatever_is_given_is_taken_or_refused_by_name(words):
         (lambda table: cal.label_status(table, labels=3), "labels is a path, got 3"),
         (lambda table: cal.compare(table, target=None), "target is a word or a number, got None"),
         (lambda table: cal.plan(table, start=5), "start, a date, is written like 2026-01-31"),
-        (lambda table: cal.plan(table, published=5), "published is a list of numbers, got 5"),
+        (
+            lambda table: cal.plan(table, published=5),
+            "published is a list of numbers or a table, got 5",
+        ),
         (
             lambda table: cal.decide(table, costs={"wrong": 1e300, "ask": 1}),
             "costs holds numbers up to 1e+15",

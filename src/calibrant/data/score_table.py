@@ -25,6 +25,7 @@ from calibrant.data.rules import RULES
 
 CLUSTER = "cluster_id"
 """Column that says which rows depend on each other, where one was named."""
+_NUMBERS_OF_ROWS = frozenset({"_row", "_place"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +127,9 @@ class Scores:
 
     def blocks(self, *, by: Sequence[str] = ()) -> Iterator[ScoreBlock]:
         """Yield a block per (model, method), then per value of each column in `by`."""
+        names = [name for name in self.frame.columns if name not in _NUMBERS_OF_ROWS]
         for column in by:
-            require_column(column, self.frame.columns, self.source, role="by")
+            require_column(column, names, self.source, role="a group")
         # Row numbers that stand for missing ids cannot repeat: no need to look for repeats.
         unique = "question_id" in self.assumed
         for pair in self.frame.partition_by(["model", "method"], maintain_order=True):

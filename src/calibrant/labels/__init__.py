@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from calibrant.labels.labelling.stopping import SequentialAudit as SequentialAudit
     from calibrant.labels.labelling.stopping import claim_bounds as claim_bounds
     from calibrant.labels.labelling.stopping import stop_decision as stop_decision
-    from calibrant.labels.meaning_plan import meaning_plan as meaning_plan
+    from calibrant.labels.meaning_pairs import meaning_plan as meaning_plan
     from calibrant.labels.plan import PRESETS as PRESETS
     from calibrant.labels.plan import Goal as Goal
     from calibrant.labels.plan import Preset as Preset

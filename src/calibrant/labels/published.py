@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,8 @@ def published_scores(given: Any, labels: int | None = None) -> list[PublishedSco
         if len(numbers) == 1:
             raise InputError(f"published takes two accuracies or more, got {numbers[0]}")
         return [PublishedScore(value, _questions(labels)) for value in numbers]
+    if isinstance(given, Number):
+        raise InputError(f"published is a list of numbers or a table, got {given}")
     frame = read_table(given)
     by_lower = {name.lower(): name for name in frame.columns}
     columns = {

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 from numpy.typing import ArrayLike
-from scipy.stats import binom
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError, require_known
@@ -243,6 +242,9 @@ def tolerance_rank(n: int, error: float, delta: float) -> int | None:
     >>> tolerance_rank(100, 0.1, 0.1), tolerance_rank(20, 0.1, 0.1)
     (95, None)
     """
+    # Loaded here: it takes half a second, and most verbs need none of it.
+    from scipy.stats import binom
+
     k = int(binom.isf(delta, n, 1.0 - error)) + 1
     return k if k <= n else None
 

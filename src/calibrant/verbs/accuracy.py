@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from msgspec.structs import asdict, replace
-from scipy.stats import binomtest
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import NoConfidenceError, error_source
@@ -150,7 +149,7 @@ def _share(right: Floats, units: Indices | None, level: float) -> Estimate:
         # As many units as there are, where all are right or all wrong.
         n = min(n, value * (1 - value) / error) if error > 0 else float(count)
         # Student's law of so few units, as rows.
-        n *= (student.isf((1 - level) / 2, 1e9) / student.isf((1 - level) / 2, count - 1)) ** 2
+        n *= (stdtrit(1e9, (1 - level) / 2) / stdtrit(count - 1, (1 - level) / 2)) ** 2
     return replace(wilson_estimate(value, max(n, 1.0), level), n=len(right))  # type: ignore[arg-type]
 
 
@@ -190,15 +189,18 @@ def _pair(a: ScoreBlock, b: ScoreBlock, level: float) -> AccuracyPair | None:
     sums = np.bincount(units, d - d.mean())
     count = len(sums)
     error = float(np.sqrt((sums**2).sum() * count / max(count - 1, 1))) / len(d)
-    half = float(student.isf((1 - level) / 2, count - 1)) * error if count > 1 else 1.0
+    half = -float(stdtrit(count - 1, (1 - level) / 2)) * error if count > 1 else 1.0
     ends = max(d.mean() - half, -1.0), min(d.mean() + half, 1.0)
     low, high = map(float, ends)
     estimate = Estimate(float(d.mean()), low, high, n=len(d), level=level)
     if not clustered and np.isin(d, (-1, 0, 1)).all():
         lead, distance = int((d > 0).sum()), int((d != 0).sum())
+        # Loaded here: it takes half a second, and most audits have a confidence.
+        from scipy.stats import binomtest
+
         p = float(binomtest(lead, distance).pvalue) if distance else 1.0
     else:
-        p = float(2 * student.sf(abs(d.mean()) / error, count - 1)) if error > 0 else 1.0
+        p = float(2 * stdtr(count - 1, -abs(d.mean()) / error)) if error > 0 else 1.0
     a_name, b_name = names
     return AccuracyPair(
         a=a_name, b=b_name, questions=len(d), difference=estimate, p=p, p_adjusted=p

@@ -97,7 +97,9 @@ def judge(
     question
         Column of what the row is about: answers to one question are rated alike.
     answer
-        Column of the text that was judged, shown beside surprising verdicts.
+        Column of the answer graded.
+
+        It is shown beside surprising verdicts.
     existing
         How rows with a rating were chosen: check for signs of a choice, or take them as random.
     features

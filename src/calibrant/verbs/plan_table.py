@@ -122,7 +122,8 @@ def meaning_pairs(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return what draws say of the goal, and the questions that tell two models apart."""
     if data is None:
-        raise InputError("draws are planned from a table, and none is given")
+        first = next(name for name, value in drawn.items() if value is not None)
+        raise InputError(Hint("{" + first + "} is about draws in a table, and none is given"))
     names = {name: columns.get(name) for name in ("question", "model", "correct")}
     for name, value in {**refused, **columns}.items():
         if value and name not in names:
@@ -130,7 +131,7 @@ def meaning_pairs(
             raise InputError(Hint(rule), hint=Hint("leave out {" + name + "}"))
     # Loaded here: most plans read no answers.
     from calibrant.answers.samples import SampleColumns, grade_samples, read_samples
-    from calibrant.labels.meaning_plan import meaning_plan
+    from calibrant.labels.meaning_pairs import meaning_plan
 
     with error_source(source_name(data) if isinstance(data, str | Path) else None):
         draws = grade_samples(

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from calibrant.core.document import load_document
-from calibrant.core.errors import CalibrantError, InputError, SchemaError
+from calibrant.core.errors import CalibrantError, InputError, QuestionError, SchemaError
+from calibrant.core.hints import TABLE, Call, Hint
 from calibrant.core.places import writing
 from calibrant.core.shared_options import Data, Seed, written
 from calibrant.core.verb import OUTPUT, Option, verb
@@ -73,7 +74,7 @@ def write_report(
         elif str(path).endswith(".json"):
             documents.append(_document(path))
         else:
-            documents.append(audit(path, seed=seed))
+            documents.append(_audited(path, seed))
     if html is not None:
         pieces.append(_write(html, _page(paths, documents, title)))
     if markdown is not None:
@@ -83,6 +84,24 @@ def write_report(
     head = document_head("report", paths, seed=seed)
     # With no place to write to, the tables themselves are what was asked for.
     return ReportResult({**head, "written": pieces, "documents": [] if pieces else documents})
+
+
+def _audited(path: Any, seed: int) -> Result:
+    """Audit a table on the way; where several readings are possible, an audit takes the choice."""
+    try:
+        return audit(path, seed=seed)
+    except QuestionError as question:
+        several = question.readings if len(question.readings) > 1 else ()
+        lines = [f"\n  {n}) {mode.text}" for n, mode in enumerate(several, start=1)]
+        options = question.readings[0].options
+        place = path if isinstance(path, str | Path) else TABLE
+        hint = Hint(
+            "a report has no options for the reading of a table; an audit has: {call}",
+            call=Call("audit", place, **options, html="audit.html"),
+        )
+        raise InputError(
+            "".join([question.rule, *lines]), source=question.source, row=question.row, hint=hint
+        ) from None
 
 
 def _document(path: str | Path) -> Result:

@@ -205,7 +205,8 @@ def add_batch(
                 row=entry.row,
                 hint=Hint(
                     "label the batch that {call} wrote for this very table with the same "
-                    "{confidence}, or name its store with {labels}",
+                    "{question}, {answer}, {model} and {confidence}, or name its "
+                    "store with {labels}",
                     call=Call("label next", "TABLE"),
                 ),
             )
