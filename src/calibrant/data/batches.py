@@ -8,6 +8,7 @@ that sees the files, can read it.
 import glob
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import unquote
@@ -213,6 +214,29 @@ def opened_file(file: str, labels: Sequence[str] = ()) -> Any:
             fsspec = optional_import("fsspec", extra="scale", purpose=f"reading {file}")
             handle = fsspec.open(file, "rb").open()
         return parquet.ParquetFile(handle, read_dictionary=list(labels) or None)
+
+
+def first_rows(file: str, names: Sequence[str] | None = None, most: int | None = None) -> Any:
+    """Return rows of a file as a table of pyarrow: all of them, or its first.
+
+    Parameters
+    ----------
+    file
+        The file.
+    names
+        Columns; None for all.
+    most
+        How many rows; None for all.
+    """
+    with opened_file(file) as handle, _reading(file):
+        if names is not None:
+            require_known(names, handle.schema_arrow.names, "there is no column {}", source=file)
+        if most is None or not handle.metadata.num_rows:
+            return handle.read(columns=names)
+        import pyarrow as arrow
+
+        batches = islice(handle.iter_batches(batch_size=most, columns=names), 1)
+        return arrow.Table.from_batches(batches)
 
 
 def read_part(part: FilePart, columns: BatchColumns) -> Iterator[Batch]:

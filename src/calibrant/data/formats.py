@@ -83,7 +83,8 @@ def _is_workbook(path: Path, head: bytes) -> bool:
             return not {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}.isdisjoint(
                 packed.namelist()
             )
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
+        # A later kind of zip than Python knows is no workbook that can be read either.
         return False
 
 

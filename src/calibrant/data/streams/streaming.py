@@ -75,8 +75,10 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
     names = batches.named_columns(files, source)
     columns = {**asked.columns, "question_id": asked.question}
     columns |= {"scale": asked.scale, "right": asked.right}
+    sure = ("correct",) if "correct" in names and _is_0_to_1("correct", files) else ()
     with error_source(source):
-        roles = resolve_roles(names, columns, partial(_peeked, source), partial(_sampled, source))
+        peek, sample = partial(_peeked, source), partial(_sampled, source)
+        roles = resolve_roles(names, columns, peek, sample, optional=sure)
         _refuse_other_readings(asked, roles)
     for name in by:
         require_column(name, names, source, role="by")
@@ -115,9 +117,44 @@ def _refuse_other_readings(request: ReadingOptions, roles: Roles) -> None:
 
 def _sampled(source: str) -> Any:
     """Read some rows of a table with all columns."""
-    from calibrant.data.tables import scan_table, some_rows
+    from calibrant.data.tables import LOOKED_AT, scan_table, some_rows
 
+    if is_url(source):
+        return _rows_behind(source, None, LOOKED_AT)
     return some_rows(scan_table(source), source)
+
+
+_FILES = 20
+"""Files behind an address that a sample is read from; each is fetched."""
+
+
+def _rows_behind(source: str, names: Sequence[str] | None, most: int | None) -> pl.DataFrame:
+    """Return rows of the files behind an address, which fsspec opens and polars may not.
+
+    Parameters
+    ----------
+    source
+        The address.
+    names
+        Columns; None for all.
+    most
+        About how many rows of a few files; None for all rows of all files.
+    """
+    import polars as pl
+
+    files = batches.parquet_files(source)
+    files = files if most is None else files[:: -(-len(files) // _FILES)]
+    rows = None if most is None else -(-most // len(files))
+    frames = []
+    for file in files:
+        shared = batches.partition_of(file, source)
+        chosen = None if names is None else [name for name in names if name not in shared]
+        frame = pl.DataFrame(batches.first_rows(file, chosen, rows))
+        partition = {
+            name: pl.lit(shared[name]) for name in shared if names is None or name in names
+        }
+        frames.append(frame.with_columns(**partition))
+    return pl.concat(frames, how="diagonal_relaxed")
 
 
 def scan_part(file: str, source: str) -> pl.LazyFrame:
@@ -132,6 +169,8 @@ def _peeked(source: str, names: Sequence[str]) -> Any:
     """Read some columns of a table whose names leave a doubt."""
     from calibrant.data.tables import read_table
 
+    if is_url(source):
+        return _rows_behind(source, names, None)
     return read_table(source, columns=list(names))
 
 
@@ -166,6 +205,16 @@ def _never_null(column: str, files: list[str]) -> bool:
     """Return whether the files' own statistics say that the column has no missing value."""
     groups = _statistics(column, files)
     return all(group and group.has_null_count and not group.null_count for group in groups)
+
+
+def _is_0_to_1(column: str, files: list[str]) -> bool:
+    """Return whether the first file's own statistics say that all values are from 0 to 1."""
+    ends = [
+        end
+        for group in _statistics(column, files[:1])
+        for end in ((group.min, group.max) if group and group.has_min_max else (None,))
+    ]
+    return bool(ends) and all(isinstance(end, float | int) and 0 <= end <= 1 for end in ends)
 
 
 def _at_most_1(column: str, files: list[str]) -> bool:
