@@ -6,20 +6,30 @@ from typing import Any, Literal, assert_type
 
 import calibrant as cal
 from calibrant.findings.documents import Claim, EstimateEntry
-from calibrant.report.typed import AuditResult, CompareResult, DecideResult, MendResult, PlanResult
+from calibrant.report.typed import (
+    AccuracyResult,
+    AuditResult,
+    CompareResult,
+    DecideResult,
+    MendResult,
+    PlanResult,
+)
 from calibrant.trust import Step
 
 
 def calls() -> None:
     """Call what users call."""
     audit = cal.audit([0.9, 0.4], [1, 0], bins=10)
-    assert_type(audit, AuditResult)
+    # Grades without a confidence are audited for accuracy: who needs the confidence says so.
+    assert_type(audit, AuditResult | AccuracyResult)
+    assert_type(audit.to_html(), str)
+    assert isinstance(audit, AuditResult)
     assert_type(audit.results[0].metrics.ece, EstimateEntry)
     assert_type(audit.results[0].metrics.ece.high, float | None)
     assert_type(audit.claims, list[Claim] | None)
-    assert_type(audit.to_html(), str)
     compared = cal.compare("scores.csv", models=["small", "large"])
-    assert_type(compared, CompareResult)
+    assert_type(compared, CompareResult | AccuracyResult)
+    assert isinstance(compared, CompareResult)
     assert_type(compared.pairs[0].gaps.ia.brier.value, float | None)
     assert_type(compared.pairs[0].verdict, str | None)
     decided = cal.decide("scores.csv", max_error=0.1)
@@ -48,3 +58,4 @@ def calls() -> None:
     cal.audit([0.9], [1], bin=10)  # wrong: no such option
     _key = audit.resutls  # wrong: no such key
     _metric = audit.results[0].metrics.ecee  # wrong: no such metric
+    _gaps = cal.compare("scores.csv").pairs[0].gaps  # wrong: no gaps without a confidence

@@ -97,9 +97,12 @@ def test_labels_that_come_late_are_taken_once_and_counted(tmp_path):
     in_all = again["results"][0]["n"]
     assert again["late"] == slow.sum()
     assert again["repeated"] == rows.height - slow.sum()
-    assert "came late and count on the day they came" in again["data"]["warnings"][-1]["text"]
+    late = [entry for entry in again["data"]["warnings"] if entry["id"] == "data.late_labels"]
+    assert [f"{slow.sum():,} labels came late and count on the day they came" in entry["text"]
+            for entry in late] == [True]  # fmt: skip
     once_more = monitor(rows, **options)
     assert (once_more["late"], once_more["repeated"]) == (0, rows.height)
+    assert "data.late_labels" not in {entry["id"] for entry in once_more["data"]["warnings"]}
     assert once_more["results"][0]["n"] == in_all
 
 

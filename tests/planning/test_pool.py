@@ -197,7 +197,7 @@ def test_stopping_says_why():
 
 
 def test_no_labels_no_estimate():
-    with pytest.raises(UnavailableError, match="without labels"):
+    with pytest.raises(UnavailableError, match="no row has a label"):
         pool_estimate(pool_with(20, 0)[0])
 
 

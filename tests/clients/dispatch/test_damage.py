@@ -81,7 +81,13 @@ def test_broken_pages_are_told_in_one_message_and_the_rest_is_saved(server, boug
     with pytest.raises(InputError, match="damaged") as caught:
         run(server, path)
     caught.value.for_shell()
-    assert "--repair" in str(caught.value)
+    # Outside a study no command repairs a ledger: its backup takes its place.
+    assert f"mv {backup_path(path).name} {path.name}" in str(caught.value)
+    (path.parent / "study.toml").touch()
+    with pytest.raises(InputError, match="damaged") as caught:
+        run(server, path)
+    caught.value.for_shell()
+    assert f"calibrant run {path.parent} --repair" in str(caught.value)
     assert server.calls == []
     found = repair_ledger(path)
     assert found.problems
