@@ -41,6 +41,7 @@ RESAMPLES = 120
 SHORT = {
     "better": "better",
     "only more accurate": "only more accurate",
+    "more accurate, alike": "more accurate, alike",
     "reversal": "reversal",
     "equivalent": "equivalent",
     "depends: footing": "footing",

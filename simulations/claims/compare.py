@@ -30,9 +30,11 @@ from simulations.comparison import pool_of
 
 RESAMPLES = 120
 BETTER, ACCURATE = "compare.better_calibrated", "compare.more_accurate"
+ALIKE = "compare.more_accurate_alike"
 VERDICTS = {
     "better": BETTER,
     "only more accurate": "compare.only_more_accurate",
+    "more accurate, alike": ALIKE,
     "reversal": "compare.reversal",
     "equivalent": "compare.equivalent",
     "depends": "compare.depends",
@@ -86,7 +88,7 @@ def alike(rng, *, n, odds, steps=0):
     for claim in claims_of(calibrated(rng, n, odds, steps), rng):
         if claim["id"] in VERDICTS.values():
             asserts = claim["outcome"] != "undecided"
-            true = claim["id"] in ("compare.equivalent", "compare.only_more_accurate")
+            true = claim["id"] in ("compare.equivalent", "compare.only_more_accurate", ALIKE)
             yield Said(claim["id"], asserts, asserts and not true)
         elif claim["id"] == LEADS:
             yield Said(LEADS, claim["outcome"] == "shown", True)
