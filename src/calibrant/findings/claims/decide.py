@@ -78,9 +78,9 @@ def _alone(facts: Facts) -> str:
 
 
 def _worth(facts: Facts) -> str:
-    """Return how many independent labels rows are worth that hang together."""
+    """Return how many independent labels rows are worth that hang together, where it is fewer."""
     joint = facts["together"]
-    if not joint:
+    if not joint or round(joint["labels"]) >= facts["n"]:
         return ""
     labels = f"{joint['labels']:,.0f}"
     return f", which count as {labels} because rows of one {joint['column']} hang together"
