@@ -97,6 +97,8 @@ def render_html(
             terms=[
                 {"id": term_id(name), "name": name, **asdict(term)}
                 for name, term in glossary().items()
+                # Words about judges stand in tables of judges alone.
+                if term.page != "judge" or any(d.kind == "judge" for d in visible)
             ],
         )
     )
