@@ -33,6 +33,11 @@ def _kept(facts: Facts) -> str:
     return "traffic" if facts["whose"] == "traffic" else "like"
 
 
+def _wrong_ones(facts: Facts) -> str:
+    kind = _kept(facts)
+    return kind if kind in ("unit", "drop", "stop", "sets") else "rows"
+
+
 def _questions(facts: Facts) -> str:
     """Return which questions a share is of: rows without a confidence are in no such share."""
     if facts["stated"] == 1:
@@ -95,6 +100,7 @@ ERROR_LIMIT = rule(
     at_most=_limit,
     asked=_asked,
     questions=_questions,
+    wrong_ones=_wrong_ones,
     of_units=lambda facts: "units" if facts["unit"] else "rows",
     unit_score=_unit_score,
     alone=_alone,
