@@ -61,7 +61,8 @@ def _edge_words(numbers: Indices, places: Iterable[tuple[Indices, Mask]]) -> Ind
 
 def value_codes(column: pl.Series) -> Indices:
     """Return values as numbers from 0 on; rows without a value are each on their own."""
-    if column.dtype == pl.String:
+    texts = column.dtype == pl.String
+    if texts:
         column = column.cast(pl.Categorical).to_physical()
     missing: Mask | None = None
     # Looked at only where it matters: each step through a column of a small table takes longer
@@ -79,4 +80,15 @@ def value_codes(column: pl.Series) -> Indices:
         codes = np.unique(values, return_inverse=True)[1]
     if missing is not None:
         codes[missing] = int(codes.max()) + 1 + np.arange(int(missing.sum()))
-    return np.asarray(codes, np.intp)
+    # The numbers of texts depend on what this process read before; the order of the rows does not.
+    return _by_appearance(codes) if texts else np.asarray(codes, np.intp)
+
+
+def _by_appearance(codes: Indices) -> Indices:
+    """Return the same groups, numbered as they first appear."""
+    first = np.zeros(int(codes.max()) + 1, np.intp)
+    first[codes[::-1]] = np.arange(codes.size)[::-1]
+    starts = np.zeros(codes.size, np.intp)
+    starts[first] = 1
+    numbers = np.cumsum(starts) - 1
+    return numbers[first[codes]]

@@ -33,6 +33,7 @@ from calibrant.trust.selective.policy import SelectivePolicy
 from calibrant.trust.selective.whole_units import (
     WholeUnits,
     likely_unit,
+    rejected_units,
     unit_score_name,
     whole_block,
 )
@@ -217,6 +218,9 @@ def decide(
             _as_claimed(fits[0].policy_, results[0]).save(save)
     document = scores_document(head, scores, results, _claims(results, blocks))
     together.tell(document)
+    notes = [text for fit in fits if isinstance(fit, WholeUnits) for text in fit.notes()]
+    if notes:
+        document["data"]["notes"] = [*document["data"].get("notes", ()), *notes]
     if how is None and not sets and (unit_hint := likely_unit(blocks[0])) is not None:
         text = unit_hint.shell() if document.get("input") else str(unit_hint)
         document["data"]["notes"] = [*document["data"].get("notes", ()), text]
@@ -294,7 +298,9 @@ def _fit_units(
 ) -> WholeUnits:
     with error_about(f"model {block.keys['model']}, method {block.keys['method']}", head["source"]):
         whole = whole_block(block, scores, fit.column, fit.how)
-        missing = block.frame[CLUSTER].n_unique() - whole.frame[CLUSTER].n_unique()
+        missing = len(
+            {*block.frame[CLUSTER], *rejected_units(block, scores)} - {*whole.frame[CLUSTER]}
+        )
         origin = {**origin_of(head), **block.keys, "unit": fit.column, "asked": None}
         return fit.fit(whole, left_out=missing, group=group, made=today(), fitted_on=origin)
 

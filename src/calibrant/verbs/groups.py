@@ -180,6 +180,7 @@ def groups(
     head |= {"features": columns.names, "embedding": columns.about or None}
     document = scores_document(head, scores.only(model=models), results, claims)
     joint.tell(document)
+    document["data"]["notes"] = [*document["data"].get("notes", ()), *_searched_rows(results)]
     document["across"] = across_models(results) if several else []
     if sizes or tuned:
         document["trend"] = _trend(results, blocks, sizes, tuned, level, seed)
@@ -239,6 +240,15 @@ def _one_outcome(base: ScoreBlock, tuned: ScoreBlock, seed: int) -> Estimate | N
     columns = (pair[name].to_numpy() for name in ("right", "said", "said_right"))
     cluster = None if base.units is None else base.units[pair["place"].to_numpy()]
     return exact_difference(*columns, cluster=cluster, seed=seed)
+
+
+def _searched_rows(results: Sequence[GroupsEntry]) -> list[str]:
+    """Return how many rows the groups rest on, where rows of one unit count once."""
+    counts = {(entry.n_evaluated, entry.n) for entry in results if entry.n_evaluated < entry.n}
+    return [
+        f"Groups are looked for in {few:,} of {every:,} rows, one of each unit of alike rows."
+        for few, every in sorted(counts)[:1]
+    ]
 
 
 @dataclass

@@ -259,7 +259,10 @@ def plan(
     document["dropped"] = dropped if pool is None else {**pool.dropped, **dropped}
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measurements
-    document["data"] = {"warnings": list(_warnings(pool, labelled, measurements, goal))}
+    document["data"] = {
+        "warnings": list(_warnings(pool, labelled, measurements, goal)),
+        "notes": plan_table.worth_notes(measurements),
+    }
     if graded is not None:
         graded.tell(document)
     with error_source(source):

@@ -1,7 +1,7 @@
 """What the labels of a table show already, and the order of its models."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -144,6 +144,16 @@ def meaning_pairs(
 
 
 MEASURED = "measured"
+
+
+def worth_notes(measurements: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what labels count as whose rows are right and wrong together."""
+    worth = {(block["n"], int(block["verification"]["labels"])) for block in measurements}
+    return [
+        f"{rows:,} labels count as {labels:,}: rows of one unit are right and wrong together."
+        for rows, labels in sorted(worth)[:1]
+        if labels < rows
+    ]
 
 
 def measured_pipeline(measured: list[dict[str, Any]]) -> dict[str, Any]:

@@ -59,9 +59,7 @@ def whole_block(block: ScoreBlock, scores: Scores, column: str, how: str) -> Sco
         )
     if how == STOP or CLUSTER not in scores.rejected.columns:
         return block
-    alike = [pl.col(key) == block.keys[key] for key in ("model",) if key in scores.rejected.columns]
-    missing = scores.rejected.filter(*alike)[CLUSTER].unique()
-    mask = ~rows[CLUSTER].is_in(missing.implode())
+    mask = ~rows[CLUSTER].is_in(rejected_units(block, scores).implode())
     if not mask.any():
         raise InputError(f"no {column} has a confidence and an outcome in every row")
     if mask.all():
@@ -69,6 +67,14 @@ def whole_block(block: ScoreBlock, scores: Scores, column: str, how: str) -> Sco
     frame = rows.filter(mask)
     parts = {name: getattr(block, name)[mask.to_numpy()] for name in ("confidence", "correct")}
     return ScoreBlock(block.keys, **parts, weights=None, units=None, frame=frame)
+
+
+def rejected_units(block: ScoreBlock, scores: Scores) -> pl.Series:
+    """Return the units of a block's model that have a row which was left out."""
+    if CLUSTER not in scores.rejected.columns:
+        return pl.Series(CLUSTER, [], pl.String)
+    alike = [pl.col(key) == block.keys[key] for key in ("model",) if key in scores.rejected.columns]
+    return scores.rejected.filter(*alike)[CLUSTER].drop_nulls().unique()
 
 
 class WholeUnits:
@@ -139,6 +145,17 @@ class WholeUnits:
             alone = 0.0 if row is None else float((least >= row).mean())
         self.unit_ = self._described(alone, saved)
         return self
+
+    def notes(self) -> list[str]:
+        """Return what is to be known of units that say nothing here."""
+        if not self._left_out:
+            return []
+        whole = self._block.frame[CLUSTER].n_unique()
+        return [
+            f"{self._left_out:,} of {self._left_out + whole:,} units ({self.column}) have a row "
+            "without a confidence or an outcome: whether such a unit is right is not known, and "
+            "they are left out."
+        ]
 
     def _described(self, alone: float | None, saved: float | None) -> DecideUnit:
         return DecideUnit(
