@@ -24,8 +24,8 @@ from aiohttp import web
 from benchmarks._recorded_world import STUDY
 from benchmarks.harness import ROOT, seconds
 from calibrant.models.ledger import Ledger
-from calibrant.models.study.recipe import study_recipe
-from calibrant.trust.selective.policy import RawScore, SelectivePolicy
+from calibrant.models.study.prompts import study_recipe
+from calibrant.trust.policy import RawScore, SelectivePolicy
 
 TOKEN, DRAWS, FAULTS = "secret", 5, 0.01
 REQUESTS, PEER_REQUESTS, TIMES = 20_000, 3_000, (50, 500)

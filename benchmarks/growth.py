@@ -14,8 +14,8 @@ from typing import Any
 
 from simulations.text_storm import PUMPS, readers
 
+from calibrant.answers.confidence.likeness import rouge_l
 from calibrant.answers.confidence.longform import split_claims
-from calibrant.answers.confidence.text_words import rouge_l
 from calibrant.data.logs.log import stated_percent
 from calibrant.data.spelling import spells
 from calibrant.models.endpoints.secrets import KeyFinder

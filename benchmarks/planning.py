@@ -12,7 +12,7 @@ from calibrant.labels import (
     pool_estimate,
     verification_block,
 )
-from calibrant.metrics.stats.sequences import CalibrationSequence
+from calibrant.metrics.stats.multiplicity import CalibrationSequence
 
 
 def _rows(n):

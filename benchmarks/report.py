@@ -20,7 +20,7 @@ from calibrant.core.document import dump_document
 from calibrant.report import render_html
 from calibrant.verbs.audit import audit
 from calibrant.verbs.demo import demo
-from calibrant.verbs.study.study_page import write_study_page
+from calibrant.verbs.study.analysis import write_study_page
 
 SIZES = ((200, 20), (20_000, 20))
 MODELS, CONFIDENCES = 100, ("consistency", "verb", "p_true_prob")

@@ -13,7 +13,7 @@ from studies.semantics import load_rows
 from benchmarks.harness import DATA, Page, median_seconds, seconds
 from calibrant.answers.semantics import Grader, Normaliser, annotate, extract_answer
 from calibrant.answers.semantics.same.hybrid import hybrid_steps, run_steps
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 
 QUESTIONS, DRAWS = 20_000, 50
 _FORMS = (

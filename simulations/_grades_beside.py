@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import stdtrit
 
-from calibrant.core.rng import named_stream
-from calibrant.metrics.stats.graded.checks import PRIOR, CheckedGrades, choose_checks
-from calibrant.metrics.stats.graded.estimates import soft_area
+from calibrant.core.arrays import named_stream
+from calibrant.metrics.stats.graded_checks import PRIOR, CheckedGrades, choose_checks
+from calibrant.metrics.stats.graded_estimates import soft_area
 
 # Earlier checks of another data set: so many, and what one of them counts for here.
 EARLIER, WORTH = 200, 0.25

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.labels.watching.batch import Baseline, StreamBatch
+from calibrant.labels.watching.batch import Baseline, MixWatch, StreamBatch
 from calibrant.labels.watching.channel import MEANS, Channels, terms_of
+from calibrant.labels.watching.days import WaitingDays
 from calibrant.labels.watching.detector import ChangeDetector
-from calibrant.labels.watching.mix import MixWatch
-from calibrant.labels.watching.waiting_days import WaitingDays
 from calibrant.labels.watching.watch import CalibrationWatch
 
 DAYS, CHANGE, BASELINE = 365, 100, 2000

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.labels.labelling.pools import spread_shares
 from calibrant.metrics.blocks.row_block import DrawnBlock, DrawSpread
 from simulations._planning_labels import (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.labels.labelling.designs import draw_wave
 from calibrant.labels.labelling.estimates import pool_estimate
 from calibrant.labels.labelling.pools import LabelDraws, LabelPool, pool_cells

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.labels.watching.detector import ChangeDetector
 
 DAYS, PER_DAY, CHANGE = 365, 50, 100

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.labels.labelling.estimates import pool_estimate
 from calibrant.labels.labelling.power import labels_for_claim
 from simulations._planning_audit import audit_block

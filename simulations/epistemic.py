@@ -11,9 +11,9 @@ import os
 import numpy as np
 
 from calibrant.trust import ConfidenceGroups, CostMatrix, DecisionRisk, GroupingLoss
+from calibrant.trust.decision_risk import pointwise_risk
 from calibrant.trust.deferral import choice as choosing
 from calibrant.trust.deferral.strategies import StrategyOptions, Target
-from calibrant.trust.loss.decision import pointwise_risk
 from simulations._epistemic_real import PATH, Pools
 from simulations._epistemic_worlds import (
     LOSSES,

@@ -19,10 +19,9 @@ from benchmarks.harness import ROOT
 from scipy.special import expit, logit
 
 from calibrant.answers.semantics import Grader
-from calibrant.core.arrays import Floats
-from calibrant.core.rng import named_stream
-from calibrant.metrics.stats.graded.checks import CheckedGrades, Graded, choose_checks
-from calibrant.metrics.stats.graded.estimates import (
+from calibrant.core.arrays import Floats, named_stream
+from calibrant.metrics.stats.graded_checks import CheckedGrades, Graded, choose_checks
+from calibrant.metrics.stats.graded_estimates import (
     GradedEstimate,
     cells_for,
     graded_accuracy,

@@ -14,7 +14,7 @@ from studies._page import DATA
 
 from calibrant.labels import grouping_labels, meaning_plan
 from calibrant.trust import CostMatrix, DecisionRisk, GroupingLoss
-from calibrant.trust.loss.decision import pointwise_risk
+from calibrant.trust.decision_risk import pointwise_risk
 from simulations._epistemic_worlds import decision_world
 from simulations._pieces import markdown_table, share_interval, write_page
 

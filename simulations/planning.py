@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binom
 
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.labels import judged_mean
-from calibrant.metrics.stats.sequences import CalibrationSequence
+from calibrant.metrics.stats.multiplicity import CalibrationSequence
 from simulations import _planning_labels as labels
 from simulations._planning_audit import QUANTITIES as AUDITED
 from simulations._planning_audit import audit_coverage

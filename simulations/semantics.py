@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.answers.semantics import Clusters, Docket, SameQuery, SimulatedJudge, pairwise_f1
 from calibrant.answers.semantics.same.hybrid import Steps, hybrid_steps, run_steps
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 
 METHODS: dict[str, Callable[[list[str]], Steps]] = {
     "greedy pairwise": lambda answers: greedy_pairwise(answers, question="q"),

@@ -30,10 +30,10 @@ from calibrant.answers.semantics import (
 )
 from calibrant.answers.semantics.judge import GradeQuery, SameQuery, WhichQuery
 from calibrant.answers.semantics.llm_judge import parse_reply
-from calibrant.answers.semantics.text.encoding import clean_text
+from calibrant.answers.semantics.text.normalise import clean_text
 from calibrant.answers.semantics.text.numbers import parse_date
 from calibrant.answers.semantics.typed import read_types
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 
 RESULTS = ROOT / "simulations" / "storm_results"
 # A call costs this much whatever the text is; the limit per character counts what is above it.

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant.answers.semantics import Grader, cluster_answers
 from calibrant.answers.semantics.grading.agreement import cohen_kappa
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 
 _RESAMPLES = 1000
 # Counted on the same pairs at commit 64c7832, before answers had types:

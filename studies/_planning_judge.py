@@ -7,7 +7,7 @@ import polars as pl
 from tests.support import shared_data_folder
 
 from calibrant.answers.semantics import grade_answers
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.labels import judged_estimates
 
 GOLD = (50, 100, 200, 400)

@@ -7,7 +7,7 @@ import polars as pl
 from sklearn.linear_model import LogisticRegression
 from tests.support import shared_data_folder
 
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.labels import LabelDraws, LabelPool, draw_wave, pool_estimate
 
 BUDGETS = (50, 100, 200, 500, 1000, 2000)

@@ -14,10 +14,8 @@ import polars as pl
 
 from calibrant import audit
 from calibrant.data.questions import TabularTask, tabular_questions
-from calibrant.models.endpoints.weights import weights_path
-from calibrant.models.inference.gguf import Gguf
-from calibrant.models.inference.llama import Llama
-from calibrant.models.inference.tokens import Tokenizer
+from calibrant.models.inference.llama import Llama, Tokenizer
+from calibrant.models.inference.weights import Gguf, weights_path
 from calibrant.trust import GroupingLoss
 from studies._page import DATA, ROOT, StudyPage, estimate
 from studies.shared_outcome import at_zero, pools

@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from calibrant.answers.confidence import METHODS, ScoredTable, compact_table, score_table
 from calibrant.answers.semantics import annotate
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.metrics import auroc
 from calibrant.metrics.estimates import metric_estimates
 from studies._confidence_recorded import (

@@ -10,7 +10,7 @@ import polars as pl
 from simulations._epistemic_worlds import loss_world
 
 import calibrant as cal
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.trust import BinnedGroupingLoss, GroupingLoss, TreeGroupingLoss
 from studies._page import DATA, StudyPage
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from calibrant.models.inference.gguf import Gguf
-from calibrant.models.inference.tokens import Tokenizer
+from calibrant.models.inference.llama import Tokenizer
+from calibrant.models.inference.weights import Gguf
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 SEED = 7

@@ -70,8 +70,8 @@ class Settings:
 
 def pack(folder: Path, weights: Path) -> None:
     """Write the layers' blocks, the used rows of the vocabulary and the rows' tokens."""
-    from calibrant.models.inference.gguf import Gguf
-    from calibrant.models.inference.tokens import Tokenizer
+    from calibrant.models.inference.llama import Tokenizer
+    from calibrant.models.inference.weights import Gguf
 
     file = Gguf(weights)
     read = Tokenizer(file.settings["tokenizer.ggml.tokens"], file.settings["tokenizer.ggml.merges"])

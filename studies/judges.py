@@ -18,10 +18,10 @@ from scipy.stats import ttest_ind
 from simulations.claims.harness import rate_interval
 from simulations.claims.judge import Ratings
 
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.findings.claims.judge import FAVOUR_LEVEL
-from calibrant.labels.people_mean import PeoplePool, people_mean
-from calibrant.metrics.stats.judge_favour import favour
+from calibrant.labels.people_ratings import PeoplePool, people_mean
+from calibrant.metrics.stats.judges import favour
 from calibrant.verbs.judge import judge
 from studies._page import DATA, StudyPage
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from simulations._planning_labels import Loop
 
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.labels import pool_estimate
 from studies._page import DATA, StudyPage
 

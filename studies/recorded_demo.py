@@ -12,7 +12,7 @@ import polars as pl
 from benchmarks.harness import ROOT
 
 from calibrant.answers.semantics.annotate import Annotated, annotate
-from calibrant.verbs.study.recorded_study import recorded_draws, recorded_questions
+from calibrant.verbs.demo import recorded_draws, recorded_questions
 from studies._confidence_tables import local_draws
 
 DATA = ROOT.parent / "shared" / "data"

@@ -15,7 +15,7 @@ import polars as pl
 from scipy import stats
 
 from calibrant.labels import accuracy_floor, passive_floor, published_difference
-from calibrant.labels.steepness import published_steepness
+from calibrant.labels.theory import published_steepness
 from studies._page import DATA, StudyPage
 
 FOLDER = DATA / "verification_tax"

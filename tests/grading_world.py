@@ -3,12 +3,12 @@
 import numpy as np
 import polars as pl
 
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.data import Study
 from calibrant.data.label_schema import ItemKey
 from calibrant.data.label_store import LabelStore
 from calibrant.data.sources.drawn_labels import checks_path
-from calibrant.metrics.stats.graded.checks import Graded, choose_checks
+from calibrant.metrics.stats.graded_checks import Graded, choose_checks
 
 N = 600
 

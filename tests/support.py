@@ -137,7 +137,7 @@ def need_small_model(name: str) -> None:
     import pytest
 
     from calibrant.core.errors import InputError
-    from calibrant.models.endpoints.weights import weights_path
+    from calibrant.models.inference.weights import weights_path
 
     # Looked for, not imported: the client must set the waiting policy before the import.
     if importlib.util.find_spec("xllamacpp") is None:

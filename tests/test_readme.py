@@ -9,7 +9,7 @@ import pytest
 
 from calibrant.report import render_text
 from calibrant.verbs.audit import audit
-from calibrant.verbs.study.recorded_study import recorded_study
+from calibrant.verbs.demo import recorded_study
 from support import ROOT, call
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ import polars as pl
 from scipy.stats import norm
 
 from calibrant.data import load_scores
-from calibrant.findings.claims.accuracy import accuracy_claims
+from calibrant.findings.claims.audit import accuracy_claims
 from calibrant.verbs.accuracy import _entry, _pairs
 from simulations.claims.harness import Said, World
 

@@ -19,10 +19,9 @@ from calibrant.bench.measures.significance import (
     leading_method,
     tests_against,
 )
-from calibrant.bench.question_claims import question_claims
+from calibrant.bench.question_report import question_claims
 from calibrant.bench.questions.build import build_benchmark
-from calibrant.bench.questions.check import check_questions
-from calibrant.bench.questions.spot import spot_check
+from calibrant.bench.questions.check import check_questions, spot_check
 from calibrant.core.document import plain
 from calibrant.findings.claims.margins import COMPARISON_MARGIN
 from calibrant.findings.documents import typed
@@ -263,7 +262,7 @@ def ticked(rng, wrong, number):
 
 
 def most_wrong_of(ticks):
-    from calibrant.bench.question_claims import most_wrong
+    from calibrant.bench.question_report import most_wrong
 
     return most_wrong(sum(not right for right in ticks.values()), len(ticks))
 

@@ -9,7 +9,7 @@ import polars as pl
 from scipy.special import expit
 
 from calibrant.core.estimate import EstimateEntry
-from calibrant.findings.claims.cascade import cascade_claims
+from calibrant.findings.claims.decide import cascade_claims
 from calibrant.findings.documents.decisions import CascadePolicy, CascadePromise, Guarantee
 from calibrant.trust.deferral.answers import Answers
 from calibrant.trust.deferral.choice import choose_policy

@@ -12,7 +12,7 @@ from calibrant.data.judge_cells import JudgeColumns
 from calibrant.data.judge_table import read_judge_table
 from calibrant.findings.claims.judge import joined_claims
 from calibrant.labels.judge_entry import JudgeView, judge_entry
-from calibrant.metrics.stats.people_agreement import (
+from calibrant.metrics.stats.judges import (
     among_people,
     quadratic_kappa,
     row_mean,

@@ -11,7 +11,7 @@ from scipy import special
 
 from calibrant.data.mend import Mend
 from calibrant.data.mend.estimator import fit_columns
-from calibrant.findings.claims.mend import COLUMNS, GAIN, mend_claims
+from calibrant.findings.claims.decide import COLUMNS, GAIN, mend_claims
 from calibrant.findings.documents.decisions import MendEntry
 from calibrant.metrics.recalibration.mend_fit import Labels
 from simulations.claims.harness import Said, World

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from calibrant.labels.watching.batch import MixWatch
+from calibrant.labels.watching.betting import PromiseWatch
 from calibrant.labels.watching.detector import ChangeDetector
-from calibrant.labels.watching.mix import MixWatch
-from calibrant.labels.watching.promise import PromiseWatch
 from simulations._monitor_years import made_rows, real_year, watched_together
 from simulations._planning_monitor import CHANGE, DAYS, PER_DAY, WORLDS, stream
 from simulations.claims.harness import Said, World

@@ -6,7 +6,7 @@ import importlib
 
 from benchmarks.harness import ROOT
 
-from calibrant.findings.claims import ClaimRule, catalogue, declared
+from calibrant.findings.claims import ClaimRule, checks, declared
 from simulations import _dependence_tables
 from simulations.claims.harness import BAR, DOCUMENT, rate_interval, stored
 
@@ -39,7 +39,7 @@ page is written by `make simulate claims`.
 def every_rule() -> list[ClaimRule]:
     """Return the rules of all rooms: of `calibrant.findings.claims`, and of rooms that have their
     own."""
-    catalogue.load()
+    checks.load()
     for name in ("evaluation_claims", "question_claims"):
         importlib.import_module(f"calibrant.bench.{name}")
     return sorted(declared(), key=lambda rule: rule.id)

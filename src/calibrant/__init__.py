@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from calibrant.verbs.mend import mend as mend
     from calibrant.verbs.methods import methods as methods
     from calibrant.verbs.monitor import monitor as monitor
-    from calibrant.verbs.opening.read_input import read as read
+    from calibrant.verbs.opening.open_input import read as read
     from calibrant.verbs.plan import plan as plan
     from calibrant.verbs.run import arun as arun
     from calibrant.verbs.run import run as run
     from calibrant.verbs.write_report import write_report as write_report
 else:
     # Imported on first use: auditing a table never loads code that talks to models.
-    from calibrant.core.imports import lazy_exports
+    from calibrant.core.names import lazy_exports
 
     __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from apps.faulty_files import KINDS, Faults
 from calibrant.apps.serve import open_engine
-from calibrant.apps.serving.shapes import asked_of
+from calibrant.apps.serving.replies import asked_of
 from calibrant.apps.serving.watching import Watch
 from calibrant.core.errors import CalibrantError
 from calibrant.data.label_schema import ItemKey
 from calibrant.data.label_store import LabelStore
-from calibrant.labels.watching.promise import PromiseWatch
+from calibrant.labels.watching.betting import PromiseWatch
 from calibrant.models.ledger import Ledger
 from clients.server import Endpoint
 from workflows.test_serve_promise import question, saved

@@ -8,11 +8,11 @@ import pytest
 
 import calibrant as cal
 from apps.test_serve_secrets import studied  # noqa: F401 - a study that was asked once
-from calibrant.apps.serving import standing
+from calibrant.apps.serving import promise
 from calibrant.core.errors import InputError, StorageError
 from calibrant.models.ledger import Ledger
-from calibrant.models.study.recipe import study_recipe
-from calibrant.trust.selective.policy import SelectivePolicy
+from calibrant.models.study.prompts import study_recipe
+from calibrant.trust.policy import SelectivePolicy
 from calibrant.trust.units import UnitScore
 from clients.server import Endpoint
 from collect.studies import write_study
@@ -77,7 +77,7 @@ def test_another_model_behind_the_name_ends_the_promise_also_after_a_restart(
 
 def test_another_version_after_many_answers_is_told(tmp_path, endpoint, policy, monkeypatch):
     path, how = policy
-    monkeypatch.setattr(standing, "LEARNED", 20)
+    monkeypatch.setattr(promise, "LEARNED", 20)
 
     def spoil(call, answer):
         # At first two versions take turns, as they do while a new one is rolled out.

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from calibrant.models.study.recipe import study_recipe
-from calibrant.trust.selective.policy import RawScore, SelectivePolicy
+from calibrant.models.study.prompts import study_recipe
+from calibrant.trust.policy import RawScore, SelectivePolicy
 from clients.server import Endpoint
 from collect.studies import write_study
 

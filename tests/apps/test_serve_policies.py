@@ -14,8 +14,8 @@ from benchmarks._served_world import saved_policy
 import calibrant as cal
 from calibrant.apps.serve import open_engine
 from calibrant.core.errors import CalibrantError, InputError
-from calibrant.models.study.recipe import study_recipe
-from calibrant.trust.selective.policy import RawScore, SelectivePolicy
+from calibrant.models.study.prompts import study_recipe
+from calibrant.trust.policy import RawScore, SelectivePolicy
 from collect.studies import write_study
 
 PROMISE = {"max_error": 0.1, "delta": 0.1, "certified": True}

@@ -6,10 +6,9 @@ import pytest
 
 from calibrant.bench.evaluation_claims import evaluation_claims, within_margin
 from calibrant.bench.measures.evaluate import evaluate_multi_answer
-from calibrant.bench.question_claims import most_wrong, question_claims
+from calibrant.bench.question_report import most_wrong, question_claims
 from calibrant.bench.questions.build import build_benchmark
-from calibrant.bench.questions.check import check_questions
-from calibrant.bench.questions.spot import spot_check
+from calibrant.bench.questions.check import check_questions, spot_check
 from calibrant.core.document import plain
 from calibrant.findings.documents.fields import typed
 from calibrant.report.answers import badge_of

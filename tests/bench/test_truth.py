@@ -7,7 +7,13 @@ import polars as pl
 import pytest
 
 from calibrant.bench.questions.build import build_benchmark
-from calibrant.bench.questions.check import check_questions
+from calibrant.bench.questions.check import (
+    check_questions,
+    read_ticks,
+    spot_check,
+    spot_questions,
+    write_spot_check,
+)
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.own_domain import read_domain
 from calibrant.bench.questions.question import BenchQuestion, normalised
@@ -18,7 +24,6 @@ from calibrant.bench.questions.shipped_facts import (
     shipped_language,
     shipped_region,
 )
-from calibrant.bench.questions.spot import read_ticks, spot_check, spot_questions, write_spot_check
 from calibrant.bench.questions.wording import WORDS
 from calibrant.core.errors import InputError
 

@@ -12,15 +12,15 @@ from scipy import stats
 from calibrant.core.estimate import Estimate
 from calibrant.findings.claims.missing import Missing, missing_entry
 from calibrant.metrics.blocks.cell_error import CellError, CellRows
-from calibrant.metrics.stats.cell_bounds import (
+from calibrant.metrics.stats.cells import ValueSums, cell_table, structure_z
+from calibrant.metrics.stats.clusters import ClusterSums
+from calibrant.metrics.stats.error_bounds import (
     UpperBound,
     error_estimate,
     lower_end,
     planned_bound,
     shares_variance,
 )
-from calibrant.metrics.stats.cells import ValueSums, cell_table, structure_z
-from calibrant.metrics.stats.clusters import ClusterSums
 from calibrant.metrics.stats.perfect_law import (
     _largest_tail,
     cells_p_value,

@@ -9,7 +9,7 @@ import pytest
 import calibrant as cal
 from calibrant.cli.main import app
 from calibrant.findings.claims.next_step import next_step
-from calibrant.report.shown_command import without_folders
+from calibrant.report.captions import without_folders
 from calibrant.verbs.audit import audit
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.compare import compare

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.labels import pool as pools
 
 MARGIN = 0.02

@@ -119,8 +119,8 @@ FOREIGN = (
     "apps/integrations/pytest_plugin.py",
     "report/charts/svg.py",
     "metrics/__main__.py",
-    "models/endpoints/weights.py",
-    "models/capabilities.py",
+    "models/inference/weights.py",
+    "models/asks.py",
     "data/logs/inspect_log.py",
 )
 

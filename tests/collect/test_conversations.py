@@ -6,8 +6,8 @@ import pytest
 
 from calibrant.core.errors import InputError
 from calibrant.data.questions import load_questions
-from calibrant.models.capabilities import PRESETS
-from calibrant.models.dispatch.budget import prompt_tokens_estimate
+from calibrant.models.asks import PRESETS
+from calibrant.models.dispatch.limits import prompt_tokens_estimate
 from calibrant.models.endpoints.wires import WIRES
 from calibrant.models.protocol import Capabilities
 from calibrant.models.replies.codec import canonical_request

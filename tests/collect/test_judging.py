@@ -7,14 +7,13 @@ import pytest
 
 from calibrant.answers.semantics.annotate import annotate
 from calibrant.answers.semantics.judge import SimulatedJudge
-from calibrant.answers.semantics.options import SemanticsOptions
+from calibrant.answers.semantics.settle import SemanticsOptions
 from calibrant.models.asks import Price
 from calibrant.models.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.models.study.config import parse_config
+from calibrant.models.study.costs import answers_of, forecast, judge_row, load_prices
 from calibrant.models.study.endpoints import open_client
-from calibrant.models.study.forecast import answers_of, forecast, judge_row
 from calibrant.models.study.plan import Inquiry, PlannedQuestion, Wanted
-from calibrant.models.study.prices import load_prices
 from ledgers import add_draws
 
 JUDGE = {"client": "vllm", "name": "arbiter", "model": "gpt-4o-mini"}

@@ -7,8 +7,8 @@ import pytest
 from calibrant.core.errors import BudgetError, InputError
 from calibrant.models.protocol import Capabilities
 from calibrant.models.study.config import parse_config
+from calibrant.models.study.costs import load_prices, study_prices
 from calibrant.models.study.plan import AskPlanner, PlannedQuestion, Subject, Wanted
-from calibrant.models.study.prices import load_prices, study_prices
 from calibrant.models.study.probes import PROBES
 from calibrant.models.study.prompts import PromptBook
 

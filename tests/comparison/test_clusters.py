@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.comparison.diagnostics import missing_questions
+from calibrant.comparison.decision import missing_questions
 from calibrant.comparison.questions import (
     BLOCK_QUESTIONS,
     QuestionBlock,

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from calibrant.answers.confidence.options import yes_no_masses
+from calibrant.answers.confidence.alternatives import yes_no_masses
 
 
 def listed(**logprobs):

@@ -15,7 +15,7 @@ from calibrant.models.study.needs import NEEDS, select_probes
 from calibrant.models.study.plan import AskPlanner, PlannedQuestion, Subject, Tag
 from calibrant.models.study.probes import PROBES
 from calibrant.models.study.prompts import PromptBook
-from calibrant.models.study.tables import _likeliest
+from calibrant.models.study.runner import _likeliest
 
 ABLE = Capabilities(logprobs=True, top_logprobs=20, seed=True)
 MODELS = [{"name": "a", "client": "embedded"}, {"name": "b", "client": "embedded"}]

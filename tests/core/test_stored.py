@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibrant.core.arrays import Floats, Ints
-from calibrant.core.stored import NOT_STORED, Stored, read_by
+from calibrant.core.document import NOT_STORED, Stored, read_by
 
 
 @dataclass

@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.document import plain
-from calibrant.labels.labelling.judged import judged_estimates
+from calibrant.labels.labelling.labellers import judged_estimates
 
 DOCUMENTS = sorted((Path(__file__).parents[1] / "golden/documents").glob("*.json.gz"))
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, assert_type
 
 import calibrant as cal
 from calibrant.findings.documents import Claim, EstimateEntry
-from calibrant.report.typed import (
+from calibrant.report.result import (
     AccuracyResult,
     AuditResult,
     CompareResult,

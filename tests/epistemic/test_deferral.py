@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from calibrant.core import InputError
 from calibrant.trust import CostMatrix, load_policy
-from calibrant.trust.deferral.answers import VECTOR, Answers, QuestionEmbedding
+from calibrant.trust.deferral.answers import VECTOR, Aim, Answers, QuestionEmbedding
 from calibrant.trust.deferral.choice import Target, choose_policy, given_tolerance, per_question
 from calibrant.trust.deferral.mixing import (
     at_accuracy,
@@ -21,7 +21,6 @@ from calibrant.trust.deferral.mixing import (
     hash_share,
 )
 from calibrant.trust.deferral.policy import MixedPolicy, ValuePolicy
-from calibrant.trust.deferral.stage import Aim
 from calibrant.trust.deferral.strategies import StrategyOptions, fit_strategies
 from calibrant.trust.deferral.value import ValueModel
 

@@ -18,7 +18,7 @@ from calibrant.trust.segments.conditions import (
     parse_rule,
     short_decimal,
 )
-from calibrant.trust.segments.texts import text_groups, vector_matrix, word_vectors
+from calibrant.trust.segments.groups import text_groups, vector_matrix, word_vectors
 
 
 def people(n, seed, overall=0.1, plant=0.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.trust.loss.grouping import GroupingLoss
+from calibrant.trust.grouping_loss import GroupingLoss
 from calibrant.trust.near_confidence import ConfidenceCells
 
 

@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 import calibrant
 from calibrant.core.errors import InputError
+from calibrant.trust.policy import SelectivePolicy
 from calibrant.trust.selective.certify import (
     AskingCosts,
     TrafficMix,
@@ -19,7 +20,6 @@ from calibrant.trust.selective.certify import (
     cheapest,
 )
 from calibrant.trust.selective.fit import Selective
-from calibrant.trust.selective.policy import SelectivePolicy
 
 
 def world(n, seed, slope=0.4):

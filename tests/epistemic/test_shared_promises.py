@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.trust.selective.forecast import LabelForecast
+from calibrant.trust.selective.labels import LabelForecast
 
 
 def methods(seed, n=250, count=8, wrong=0.22):

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit
 
 from calibrant.core.errors import InputError
-from calibrant.trust.loss.trend import exact_difference, size_trend, tuned_pairs
+from calibrant.trust.grouping_loss import exact_difference, size_trend, tuned_pairs
 from calibrant.verbs.groups import groups
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from calibrant.cli.main import app
 from calibrant.core import InputError
 from calibrant.report import render_text
-from calibrant.report.titles import title_line
+from calibrant.report.captions import title_line
 from calibrant.trust import GroupCorrector, load_policy
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.decide import decide

@@ -12,7 +12,7 @@ from calibrant.bench.make import bench_check, bench_mace
 from calibrant.core.errors import InputError
 from calibrant.data import Study
 from calibrant.data.sources.provenance import document_head, input_files
-from calibrant.report.provenance import provenance_table
+from calibrant.report.page.parts import provenance_table
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.groups import groups
 from calibrant.verbs.label import label_add, label_next, label_status

@@ -7,7 +7,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.data import load_scores
-from calibrant.report.titles import title_line
+from calibrant.report.captions import title_line
 from calibrant.verbs.monitoring import PartCounts
 
 VERBS = {

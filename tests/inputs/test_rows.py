@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.sources.rows import SORTS, RowQuery
 from calibrant.labels.pool import open_pool
 from calibrant.verbs.opening import open_rows as opening

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 from calibrant.labels.labelling.designs import draw_wave
 from calibrant.labels.labelling.pools import LabelDraws, LabelPool, Wave, spread_shares
 from calibrant.metrics.blocks.row_block import DrawnBlock, DrawSpread, RowBlock, neighbour_ratio

@@ -14,10 +14,10 @@ from calibrant.metrics.__main__ import metric_table, page_with_table
 from calibrant.metrics.blocks.cell_block import CellBlock
 from calibrant.metrics.blocks.families import Metric, mean_of
 from calibrant.metrics.scorers import scorers
-from calibrant.metrics.stats.cell_sums import cell_grid
+from calibrant.metrics.stats.binning import cell_grid
 from calibrant.metrics.stats.sum_table import SumTable
 from calibrant.report.glossary import explain
-from calibrant.report.page.island import metric_columns
+from calibrant.report.page.parts import metric_columns
 from support import ROOT, model_scores
 from support import call as run
 

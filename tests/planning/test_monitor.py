@@ -26,7 +26,7 @@ from calibrant.labels.watching.batch import (
     batch_estimates,
     drift_rate,
 )
-from calibrant.labels.watching.waiting_days import WaitingDays
+from calibrant.labels.watching.days import WaitingDays
 from calibrant.verbs.decide import decide
 from calibrant.verbs.monitor import monitor
 

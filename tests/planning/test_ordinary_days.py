@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.labels.watching.days import OrdinaryDays
 from calibrant.labels.watching.detector import ChangeDetector
-from calibrant.labels.watching.ordinary_days import OrdinaryDays
 
 BASE, DAYS, PER = 42, 200, 50
 

@@ -24,7 +24,7 @@ from calibrant.verbs.label import label_status
 from calibrant.verbs.methods import methods
 from calibrant.verbs.monitor import monitor
 from calibrant.verbs.plan import plan
-from calibrant.verbs.study.study_page import study_document
+from calibrant.verbs.study.analysis import study_document
 from judged import ratings
 from support import model_scores
 

@@ -25,7 +25,7 @@ from calibrant.report.charts.chart import (
     ReferenceLine,
 )
 from calibrant.report.charts.draw import draw, save_chart
-from calibrant.report.charts.meanings import meaning_charts
+from calibrant.report.charts.reliability import meaning_charts
 from calibrant.report.charts.scales import short_number
 from calibrant.report.charts.svg import standalone
 from documents import KINDS, document_of

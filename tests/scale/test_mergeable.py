@@ -6,8 +6,13 @@ import pytest
 from calibrant.core.errors import InputError
 from calibrant.metrics import METRICS, auroc, ece, log_loss
 from calibrant.metrics.blocks.cell_block import CellBlock
-from calibrant.metrics.stats.binning import edge_index, width_edges
-from calibrant.metrics.stats.cell_sums import MOST_BLOCKS, CellSums, cell_grid
+from calibrant.metrics.stats.binning import (
+    MOST_BLOCKS,
+    CellSums,
+    cell_grid,
+    edge_index,
+    width_edges,
+)
 from calibrant.metrics.stats.sum_table import SumTable
 
 

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 import calibrant as cal
 from calibrant.answers.semantics.annotate import annotate
-from calibrant.answers.semantics.options import SemanticsOptions
+from calibrant.answers.semantics.settle import SemanticsOptions
 from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
 from calibrant.data import Study
-from calibrant.data.sources.audit_options import AuditOptions
+from calibrant.data.sources.options import AuditOptions
 from calibrant.data.streams.engines import LocalEngine
 from calibrant.verbs.run import run
 from calibrant.verbs.semantic import semantic_blocks

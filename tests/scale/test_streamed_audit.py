@@ -14,7 +14,7 @@ import calibrant as cal
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
 from calibrant.data import batches
-from calibrant.report.provenance import provenance_table
+from calibrant.report.page.parts import provenance_table
 from calibrant.verbs.opening import choose_source as ways
 
 pytest.importorskip("pyarrow")

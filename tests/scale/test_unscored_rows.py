@@ -7,7 +7,7 @@ import pytest
 import calibrant as cal
 from calibrant.data.batches import table_parts
 from calibrant.data.part_sums import PartSums, ThreadSums, sum_part
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.streams.streaming import sum_plan
 
 N = 3_000

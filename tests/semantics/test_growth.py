@@ -3,7 +3,7 @@
 import pytest
 from benchmarks.growth import READERS
 
-from calibrant.answers.confidence.text_words import rouge_l
+from calibrant.answers.confidence.likeness import rouge_l
 from calibrant.answers.semantics.same.mathematics import looks_like_formula, same_formula
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.answers.semantics import STEPS, Normaliser, normalise
-from calibrant.answers.semantics.text.encoding import clean_text, repair_mojibake
+from calibrant.answers.semantics.text.normalise import clean_text, repair_mojibake
 from calibrant.answers.semantics.text.numbers import Date, digits_for_words, parse_date
 from calibrant.core import InputError
 

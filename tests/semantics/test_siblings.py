@@ -4,8 +4,8 @@ import pytest
 from studies._siblings import KNOWN, alike_pairs, chosen
 
 from calibrant.answers.semantics import Grader, SemanticsOptions
-from calibrant.answers.semantics.same.marks import told_apart
 from calibrant.answers.semantics.settle import Group, Settler
+from calibrant.answers.semantics.text.names import told_apart
 from calibrant.answers.semantics.text.words import CITY_AND_REGION
 
 

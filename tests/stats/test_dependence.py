@@ -12,7 +12,7 @@ import pytest
 from calibrant.data.groupings import row_groupings, search_dependence
 from calibrant.metrics.stats.dependence import LEVEL, Grouping, search_groups
 from calibrant.metrics.stats.group_test import CellResiduals, group_test, pearson_tail
-from calibrant.metrics.stats.near_texts import near_equal_texts
+from calibrant.metrics.stats.repeats import near_equal_texts
 
 
 def answers(rng, codes, sd):

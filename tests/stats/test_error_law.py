@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant.metrics.stats.error_law import Atoms, count_law, half_normal_atoms, sum_law
+from calibrant.metrics.perfect import Atoms, count_law, half_normal_atoms, sum_law
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from calibrant.metrics.perfect import Atoms, sum_law
 from calibrant.metrics.stats.bootstrap import quantiles
-from calibrant.metrics.stats.error_law import Atoms, sum_law
 from calibrant.metrics.stats.inversion import root_between
-from calibrant.metrics.stats.isotonic import isotonic_fit, isotonic_fits
+from calibrant.metrics.stats.regressions import isotonic_fit, isotonic_fits
 
 
 @pytest.mark.parametrize("seed", range(10))

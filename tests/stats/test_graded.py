@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from simulations.grades import KINDS, World, draw, estimates, true_rate, truths
 
+from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.rng import named_stream
-from calibrant.metrics.stats.graded.checks import CheckedGrades, Graded, choose_checks
-from calibrant.metrics.stats.graded.estimates import (
+from calibrant.metrics.stats.graded_checks import CheckedGrades, Graded, choose_checks
+from calibrant.metrics.stats.graded_estimates import (
     graded_accuracy,
     graded_difference,
     graded_gap,

@@ -8,7 +8,7 @@ from scipy.optimize import isotonic_regression
 
 from calibrant import metrics
 from calibrant.metrics.stats import ranking as in_order
-from calibrant.metrics.stats.isotonic import pooled_sums
+from calibrant.metrics.stats.regressions import pooled_sums
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 10), st.integers(0, 4), st.integers(1, 3)), min_size=1, max_size=60

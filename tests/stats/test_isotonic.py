@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from calibrant.metrics.stats.isotonic import rising_fit
+from calibrant.metrics.stats.regressions import rising_fit
 
 
 @given(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simulations.planning import sequence_coverage
 
 from calibrant.core import InputError
-from calibrant.metrics.stats.sequences import CalibrationSequence
+from calibrant.metrics.stats.multiplicity import CalibrationSequence
 
 
 def test_time_uniform_coverage_over_10000_peeks():

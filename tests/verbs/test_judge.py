@@ -12,7 +12,7 @@ from calibrant.apps.serve import open_engine
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
 from calibrant.findings.claims.next_step import next_step
-from calibrant.metrics.stats.people_agreement import right_order
+from calibrant.metrics.stats.judges import right_order
 from calibrant.report.answers import badge_of
 from calibrant.verbs.label import label_next
 from judged import evouna, llmbar, nq301, pairs, panda, ratings, summeval

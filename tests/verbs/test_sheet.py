@@ -8,7 +8,7 @@ import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.report.answers import badge_of, claims_of
-from calibrant.report.titles import title_line
+from calibrant.report.captions import title_line
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core import InputError
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.labels.labelling.power import labels_for_claim
 from calibrant.labels.pool import open_pool
 

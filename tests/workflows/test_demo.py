@@ -12,7 +12,7 @@ import calibrant as cal
 from calibrant.core.document import kind_of, load_document
 from calibrant.models.study.config import parse_config
 from calibrant.verbs import demo
-from calibrant.verbs.study.recorded_study import _FOLDER, METHODS, recorded_questions
+from calibrant.verbs.demo import _FOLDER, METHODS, recorded_questions
 from support import schema_errors
 
 SIZE_LIMIT = 3_000_000

@@ -13,7 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.data import Study
 from calibrant.data.questions import load_questions
 from calibrant.models.study.config import parse_config
-from calibrant.models.study.forecast import Forecast, ForecastRow
+from calibrant.models.study.costs import Forecast, ForecastRow
 from calibrant.verbs.init import init
 from calibrant.verbs.run import run
 from calibrant.verbs.study.run_document import paid_models, spending_question

@@ -16,7 +16,7 @@ from calibrant.apps.serving.engine import Breaker
 from calibrant.core.errors import InputError
 from calibrant.data import Study
 from calibrant.models.ledger import Ledger
-from calibrant.trust.selective.policy import RawScore, SelectivePolicy
+from calibrant.trust.policy import RawScore, SelectivePolicy
 from calibrant.verbs.run import run
 from clients.endpoints.test_hardening import WRITTEN
 from clients.faults import FAULTS, KEPT, KEY, NAMED, SAME, STOPS

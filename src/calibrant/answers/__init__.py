@@ -6,7 +6,7 @@ Start with `grade_answers`, `cluster_answers` and `score`; the rest is in `seman
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.imports import lazy_exports
+from calibrant.core.names import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.answers.confidence import METHODS as METHODS
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from calibrant.answers.semantics.grading.verdict import Grade as Grade
     from calibrant.answers.semantics.judge import Judge as Judge
     from calibrant.answers.semantics.llm_judge import LLMJudge as LLMJudge
-    from calibrant.answers.semantics.options import SemanticsOptions as SemanticsOptions
     from calibrant.answers.semantics.same.cluster import Clusters as Clusters
     from calibrant.answers.semantics.same.cluster import pairwise_f1 as pairwise_f1
+    from calibrant.answers.semantics.settle import SemanticsOptions as SemanticsOptions
     from calibrant.answers.semantics.stated import parse_confidence as parse_confidence
     from calibrant.answers.semantics.text.normalise import Normaliser as Normaliser
     from calibrant.answers.semantics.text.normalise import normalise as normalise

@@ -16,7 +16,7 @@ from calibrant.data.logs.recognise import read_log
 from calibrant.data.reading import FRACTION
 from calibrant.data.sources.draws import divided_note, majority_grade, with_silent
 from calibrant.data.sources.input import AuditedTable, Input
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 
 _KEY = ["question_id", "model", "purpose", "draw"]
 _UNIT = ["question_id", "model"]

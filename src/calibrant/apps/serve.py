@@ -23,17 +23,17 @@ from calibrant.core.shared_options import source, written
 from calibrant.core.verb import Option, verb
 from calibrant.data.mend.recalibration_map import load_mend
 from calibrant.data.sources.provenance import document_head
-from calibrant.labels.watching.promise import PromiseWatch
+from calibrant.labels.watching.betting import PromiseWatch
 from calibrant.models.endpoints.embeddings import open_embedder
 from calibrant.models.ledger import Ledger
-from calibrant.models.study.foreign_hosts import check_places
-from calibrant.report.typed import ServeResult
+from calibrant.models.study.endpoints import check_places
+from calibrant.report.result import ServeResult
 from calibrant.trust import load_policy
 from calibrant.trust.deferral.answers import QuestionEmbedding
 from calibrant.trust.policies import MendedPolicy
 from calibrant.trust.policy import Policy
 from calibrant.trust.units import DROP, STOP, UnitScore
-from calibrant.verbs.promised import Promise
+from calibrant.verbs.monitor import Promise
 
 HORIZON, ALPHA = 365, 0.05
 """Days over which a broken promise is told wrongly at most so often."""

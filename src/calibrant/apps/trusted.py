@@ -13,8 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 from calibrant.apps.serve import open_engine
 from calibrant.apps.serving.engine import ServingEngine
 from calibrant.apps.serving.measure import PATIENCE_S
-from calibrant.apps.serving.replies import ServedReply
-from calibrant.apps.serving.shapes import Answer, asked_of
+from calibrant.apps.serving.replies import Answer, ServedReply, asked_of
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.event_loop import OwnLoop
 from calibrant.trust import load_policy

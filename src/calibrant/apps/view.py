@@ -22,8 +22,7 @@ from calibrant.data import Study, read_table
 from calibrant.data.formats import is_study
 from calibrant.data.sources.provenance import document_head
 from calibrant.report import render_html
-from calibrant.report.result import Result
-from calibrant.report.typed import ReportResult
+from calibrant.report.result import ReportResult, Result
 from calibrant.verbs.study.analysis import study_page
 
 # The page's own policy is stricter; this one holds for a page that somebody else wrote, too.

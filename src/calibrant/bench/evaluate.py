@@ -9,8 +9,7 @@ import polars as pl
 from msgspec import structs
 
 from calibrant.answers.confidence import METHODS, DrawTable, class_mass, compact_table, score_table
-from calibrant.bench.evaluation_claims import evaluation_claims
-from calibrant.bench.losses import loss_warnings, method_losses
+from calibrant.bench.evaluation_claims import evaluation_claims, loss_warnings, method_losses
 from calibrant.bench.measures.evaluate import evaluate_multi_answer
 from calibrant.bench.measures.macro import knowledge_coverage
 from calibrant.bench.measures.thresholds import mass_histogram, tune_aggregation
@@ -22,13 +21,13 @@ from calibrant.core.method_words import PAPER, ranking_methods
 from calibrant.core.verb import Option, verb
 from calibrant.data import Scores, Study, load_scores, read_table, source_name
 from calibrant.data.formats import is_study
-from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head
+from calibrant.findings.claims.claim import joined
 from calibrant.findings.claims.margins import COMPARISON_MARGIN
-from calibrant.findings.claims.words import joined
 from calibrant.findings.documents.fields import typed
 from calibrant.metrics.inputs import is_graded
-from calibrant.report.typed import MultiAnswerResult
+from calibrant.report.result import MultiAnswerResult
 
 _TUNED = ("sca", "snca", "sfca")
 _REFERENCE = "sca"

@@ -5,16 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from calibrant.bench.question_claims import question_claims
+from calibrant.bench.question_report import question_claims
 from calibrant.bench.questions.build import build_benchmark
 from calibrant.bench.questions.candidates import STRATA, Embed
-from calibrant.bench.questions.check import check_questions
+from calibrant.bench.questions.check import check_questions, read_ticks, write_spot_check
+from calibrant.bench.questions.check import spot_check as judged
 from calibrant.bench.questions.filters import fact_sets, raw_facts, read_popularity
 from calibrant.bench.questions.math_rule import NUMBER_NAMES
 from calibrant.bench.questions.own_domain import own_domains
 from calibrant.bench.questions.question import read_questions, write_questions
-from calibrant.bench.questions.spot import read_ticks, write_spot_check
-from calibrant.bench.questions.spot import spot_check as judged
 from calibrant.bench.questions.triples import Triple, read_triples
 from calibrant.core import shared_options as opt
 from calibrant.core.document import plain
@@ -24,7 +23,7 @@ from calibrant.core.verb import ADVANCED, Check, Option, verb
 from calibrant.data import Study
 from calibrant.data.sources.provenance import document_head, recorded
 from calibrant.findings.documents.fields import typed
-from calibrant.report.typed import BenchCheckResult, BenchResult
+from calibrant.report.result import BenchCheckResult, BenchResult
 
 
 @verb(

@@ -9,8 +9,8 @@ from typing import Any
 from calibrant.findings.documents.fields import MultiAnswerFields
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Block, Paragraph, Table, table_of
+from calibrant.report.captions import rows_left_out
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, share_cell
-from calibrant.report.tables.remarks import rows_left_out
 
 Entry = Mapping[str, Any]
 Column = Callable[[Entry], Cell]

@@ -18,13 +18,11 @@ from calibrant.comparison.candidates import (
     candidate_views,
     self_preference,
 )
-from calibrant.comparison.decision import MARGIN
-from calibrant.comparison.diagnostics import missing_questions
+from calibrant.comparison.decision import MARGIN, missing_questions
 from calibrant.comparison.entries import described_gaps, pair_entry, result_entry, untested_entry
 from calibrant.comparison.evidence import PairEvidence, pair_evidences
-from calibrant.comparison.families import decide_document, document_claims
 from calibrant.comparison.footings import TARGETS, SharedViews
-from calibrant.comparison.league import league_row
+from calibrant.comparison.league import decide_document, document_claims, league_row
 from calibrant.comparison.pipeline import (
     BlockReader,
     ComparisonOptions,
@@ -43,9 +41,9 @@ from calibrant.comparison.questions import (
 )
 from calibrant.comparison.reversal import summary_of_pairs
 from calibrant.comparison.survey import AnswerCounts
+from calibrant.core.arrays import RngLike, as_generator
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.rng import RngLike, as_generator
 from calibrant.findings.claims.compare import LEAST_QUESTIONS
 
 __all__ = ["LEAST_QUESTIONS", "Pool", "TableReader", "Watch", "compare_models", "compare_parts"]

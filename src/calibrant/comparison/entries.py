@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from scipy import special
 
 from calibrant.comparison.candidates import CandidateViews
-from calibrant.comparison.diagnostics import SharedOutcome, blind_spots, exchangeability
+from calibrant.comparison.decision import SharedOutcome, blind_spots, exchangeability
 from calibrant.comparison.ece_interval import VERDICT_LEVEL, Gap, ece_estimate, gaps_of
 from calibrant.comparison.evidence import PairEvidence, squared_gap_z
 from calibrant.comparison.footings import AlignedScores, SharedViews

@@ -16,17 +16,17 @@ import polars as pl
 from calibrant.comparison.pipeline import Questions
 from calibrant.comparison.questions import deal_blocks, known_models, placed
 from calibrant.comparison.source import CompareSource, ComparisonKey, ComparisonRequest, comparisons
+from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.rng import named_stream
 from calibrant.data.batches import parquet_files
 from calibrant.data.part_sums import PartSums
 from calibrant.data.streams.cell_source import SummedTable, summed_table
 from calibrant.data.streams.engines import engine_named
 from calibrant.data.streams.streaming import Streamed, scan_part
-from calibrant.findings.verification.block import VerificationBlock, verification_of
+from calibrant.findings.verification import VerificationBlock, verification_of
 from calibrant.metrics.blocks.cell_block import CellBlock
-from calibrant.metrics.stats.cell_sums import CellSums
+from calibrant.metrics.stats.binning import CellSums
 
 # Rows of a part: its questions are held in memory, and in blocks with their resamples.
 PART_ROWS = 2_000_000

@@ -14,18 +14,18 @@ from msgspec import structs
 from calibrant.comparison.compare import Pool, TableReader
 from calibrant.comparison.pipeline import BlockReader, ComparisonOptions, Each
 from calibrant.comparison.questions import QuestionBlock, align_models
+from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.core.method_words import ranking_methods
-from calibrant.core.rng import named_stream
 from calibrant.data import Scores, load_scores, source_name
 from calibrant.data.sources.coverage import table_coverage
 from calibrant.data.sources.draws import meaning_scores
 from calibrant.data.sources.input import Input
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.streams.engines import engine_named
 from calibrant.data.tables import collect, column_names, scan_table
-from calibrant.findings.verification.block import VerificationBlock, verification_block
+from calibrant.findings.verification import VerificationBlock, verification_block
 
 _CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
 
@@ -254,7 +254,7 @@ def _clustered(
 ) -> list[tuple[ComparisonKey, Dependence]]:
     """Put questions on which models differ together into clusters, in place; say what was found."""
     # Loaded here: small tables are not searched.
-    from calibrant.comparison.question_clusters import question_clusters
+    from calibrant.comparison.questions import question_clusters
 
     searches: list[tuple[ComparisonKey, Dependence]] = []
     clusters: dict[str, dict[str, int]] = {}
@@ -367,7 +367,7 @@ def _pair_grading(
 ) -> dict[str, object] | None:
     """Return how far grading error leaves two models open on the questions that both have."""
     # Loaded here: most outcomes come with the data.
-    from calibrant.metrics.stats.graded.summary import difference_summary
+    from calibrant.metrics.stats.graded_summary import difference_summary
 
     frame = frames[key]
     a, b = (frame.filter(pl.col("model") == name).sort("question_id") for name in (first, second))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from calibrant.core.imports import data_beside
+from calibrant.core.names import data_beside
 
 METHOD_WORDS: dict[str, str] = json.loads(
     resources.files(__package__).joinpath("method_words.json").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ door of tables) and `score_table.Scores` (checked rows and their blocks).
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.imports import lazy_exports
+from calibrant.core.names import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.data.score_table import ScoreBlock as ScoreBlock

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, require_known
-from calibrant.core.imports import optional_import
+from calibrant.core.names import optional_import
 from calibrant.data.formats import entries_below, is_url
 
 Coded: TypeAlias = tuple[Array | None, list[str | None]]

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from calibrant.core.errors import InputError, error_source
-from calibrant.core.imports import optional_import
+from calibrant.core.names import optional_import
 from calibrant.data.limits import limit, limit_hint
 
 _PARQUET, _ARROW, _SQLITE = b"PAR1", b"ARROW1", b"SQLite format 3"

@@ -20,7 +20,7 @@ from calibrant.data.batches import (
     number_array,
     read_part,
 )
-from calibrant.metrics.stats.cell_sums import CellGrid, CellSums, require_few
+from calibrant.metrics.stats.binning import CellGrid, CellSums, require_few
 from calibrant.metrics.stats.sum_table import SumTable
 
 # (model, method, column, value); column and value are empty where there are no groups.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.core.errors import InputError
-from calibrant.core.imports import optional_import
+from calibrant.core.names import optional_import
 from calibrant.data.formats import DATABASE_MARK, address_name
 from calibrant.data.limits import limit, limit_hint
 

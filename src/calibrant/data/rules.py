@@ -15,7 +15,7 @@ from calibrant.core.errors import (
     QuestionError,
 )
 from calibrant.core.hints import Call, Hint
-from calibrant.core.imports import data_beside
+from calibrant.core.names import data_beside
 from calibrant.data.batches import Batch, ScoredRows, number_array
 
 

@@ -16,14 +16,20 @@ from calibrant.data import rules, score_table, tables
 from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.data.mend.recalibration_map import judge_scale
 from calibrant.data.reading import Reading
+from calibrant.data.reading.candidates import RANKS
 from calibrant.data.reading.names import columns_called
 from calibrant.data.reading.question import right_of_errors
 from calibrant.data.reading.roles import ROLES, Peek, Roles, resolve_roles
-from calibrant.data.reading.scales import RANKS
 from calibrant.data.reading.typed import read_confidence, read_number, read_outcome
-from calibrant.data.repeated import answers_told_apart, counted_once
-from calibrant.data.score_columns import FIELD, fields_of_units, named_columns, select_columns
-from calibrant.data.sources.reading import cluster_of
+from calibrant.data.score_rows import (
+    FIELD,
+    answers_told_apart,
+    counted_once,
+    fields_of_units,
+    named_columns,
+    select_columns,
+)
+from calibrant.data.sources.options import cluster_of
 
 ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Indices, Mask
-from calibrant.metrics.stats.near_texts import near_equal_texts
+from calibrant.metrics.stats.repeats import near_equal_texts
 
 _EDGE, _MULTIPLIER = range(5), np.uint64(0x9E3779B97F4A7C15)
 

@@ -24,8 +24,14 @@ from calibrant.data.formats import (
     plain_text,
     separator_of,
 )
-from calibrant.data.joined_rows import refuse_joined_rows, refuse_open_quotes
-from calibrant.data.loose_tables import Loose, is_loose, loose_text, workbook
+from calibrant.data.loose_tables import (
+    Loose,
+    is_loose,
+    loose_text,
+    refuse_joined_rows,
+    refuse_open_quotes,
+    workbook,
+)
 from calibrant.data.reading.names import columns_called
 
 # Columns of names and answers: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.

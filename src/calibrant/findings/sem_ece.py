@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
+from calibrant.core.arrays import RngLike, as_generator
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import RngLike, as_generator
 from calibrant.findings.documents.audits import PlaneCell
 from calibrant.metrics.binned import reliability_bins
 from calibrant.metrics.semantic import estimators, theory
 from calibrant.metrics.semantic.chance import noise_floor
-from calibrant.metrics.semantic.convergence import ConvergencePoint, convergence_curve, gap_slope
+from calibrant.metrics.semantic.draws import ConvergencePoint, convergence_curve, gap_slope
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
 from calibrant.metrics.semantic.theory import density_bound, ece_bound, near_an_edge
 from calibrant.metrics.semantic.unlimited import unlimited_draws_ece

@@ -6,14 +6,15 @@ what the labels say) and `watching.watch.CalibrationWatch` (when a promise no lo
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.imports import lazy_exports
+from calibrant.core.names import lazy_exports
 
 if TYPE_CHECKING:
+    from calibrant.findings.claims.data import require_labels as require_labels
     from calibrant.findings.documents.plans import ClaimPlan as ClaimPlan
     from calibrant.findings.documents.plans import Dynamics as Dynamics
-    from calibrant.findings.verification.block import verification_block as verification_block
-    from calibrant.findings.verification.block import verification_of as verification_of
-    from calibrant.findings.verification.refusal import require_labels as require_labels
+    from calibrant.findings.verification import verification_block as verification_block
+    from calibrant.findings.verification import verification_of as verification_of
+    from calibrant.labels.claim_plan import meaning_plan as meaning_plan
     from calibrant.labels.formulas import data_rate as data_rate
     from calibrant.labels.formulas import deepest_pipeline as deepest_pipeline
     from calibrant.labels.formulas import group_labels as group_labels
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from calibrant.labels.formulas import two_phase as two_phase
     from calibrant.labels.formulas import verification_dynamics as verification_dynamics
     from calibrant.labels.formulas import verification_horizon as verification_horizon
-    from calibrant.labels.labelling.agreement import LabelNoise as LabelNoise
-    from calibrant.labels.labelling.agreement import cohen_kappa as cohen_kappa
-    from calibrant.labels.labelling.agreement import label_noise as label_noise
     from calibrant.labels.labelling.designs import DEFAULT_DESIGN as DEFAULT_DESIGN
     from calibrant.labels.labelling.designs import DESIGNS as DESIGNS
     from calibrant.labels.labelling.designs import WaveDraw as WaveDraw
@@ -36,10 +34,13 @@ if TYPE_CHECKING:
     from calibrant.labels.labelling.designs import draw_wave as draw_wave
     from calibrant.labels.labelling.estimates import PoolEstimate as PoolEstimate
     from calibrant.labels.labelling.estimates import pool_estimate as pool_estimate
-    from calibrant.labels.labelling.judged import JudgedEstimate as JudgedEstimate
-    from calibrant.labels.labelling.judged import judged_estimates as judged_estimates
-    from calibrant.labels.labelling.judged import judged_mean as judged_mean
-    from calibrant.labels.labelling.judged import judged_pool as judged_pool
+    from calibrant.labels.labelling.labellers import JudgedEstimate as JudgedEstimate
+    from calibrant.labels.labelling.labellers import LabelNoise as LabelNoise
+    from calibrant.labels.labelling.labellers import cohen_kappa as cohen_kappa
+    from calibrant.labels.labelling.labellers import judged_estimates as judged_estimates
+    from calibrant.labels.labelling.labellers import judged_mean as judged_mean
+    from calibrant.labels.labelling.labellers import judged_pool as judged_pool
+    from calibrant.labels.labelling.labellers import label_noise as label_noise
     from calibrant.labels.labelling.pools import LabelDraws as LabelDraws
     from calibrant.labels.labelling.pools import LabelPool as LabelPool
     from calibrant.labels.labelling.pools import Wave as Wave
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from calibrant.labels.labelling.stopping import SequentialAudit as SequentialAudit
     from calibrant.labels.labelling.stopping import claim_bounds as claim_bounds
     from calibrant.labels.labelling.stopping import stop_decision as stop_decision
-    from calibrant.labels.meaning_pairs import meaning_plan as meaning_plan
     from calibrant.labels.plan import PRESETS as PRESETS
     from calibrant.labels.plan import Goal as Goal
     from calibrant.labels.plan import Preset as Preset
@@ -66,9 +66,9 @@ if TYPE_CHECKING:
     from calibrant.labels.ranking import LEADERBOARD_METRICS as LEADERBOARD_METRICS
     from calibrant.labels.ranking import leaderboard as leaderboard
     from calibrant.labels.ranking import rank_intervals as rank_intervals
+    from calibrant.labels.ranking import subject_rankings as subject_rankings
     from calibrant.labels.ranking import tie_groups as tie_groups
-    from calibrant.labels.steepness import published_steepness as published_steepness
-    from calibrant.labels.subjects import subject_rankings as subject_rankings
+    from calibrant.labels.theory import published_steepness as published_steepness
     from calibrant.labels.watching.betting import CalibrationMonitor as CalibrationMonitor
     from calibrant.labels.watching.betting import GapRegion as GapRegion
     from calibrant.labels.watching.betting import perfect_region as perfect_region

@@ -13,9 +13,8 @@ from scipy.special import bdtr
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.data.judge_table import JudgeTable
-from calibrant.findings.documents.judges import JudgeBias
-from calibrant.metrics.stats.judge_favour import favour, lead_beyond_people
-from calibrant.metrics.stats.people_agreement import row_mean
+from calibrant.findings.documents.labels import JudgeBias
+from calibrant.metrics.stats.judges import favour, lead_beyond_people, row_mean
 
 _LENGTH = re.compile(r"word|length|len$|token|char", re.IGNORECASE)
 # A column of more values than this is cut at its median, or counted in words where it is text.

@@ -15,7 +15,7 @@ from calibrant.core.estimate import Estimate, EstimateEntry
 from calibrant.data.judge_cells import RatingScale
 from calibrant.data.judge_table import JudgeTable
 from calibrant.data.mend import RecalibrationMap
-from calibrant.findings.documents.judges import (
+from calibrant.findings.documents.labels import (
     Disagreement,
     JudgedModel,
     JudgedPair,
@@ -27,12 +27,16 @@ from calibrant.findings.documents.judges import (
     ScoreMeaning,
 )
 from calibrant.labels.judge_bias import biases
-from calibrant.labels.judge_map import meanings, score_map
 from calibrant.labels.labelling.stopping import labels_for_precision
-from calibrant.labels.people_mean import PeoplePool, contrast, lenience, people_mean
-from calibrant.metrics.stats.multiplicity import holm
-from calibrant.metrics.stats.pair_strengths import Strengths, pair_strengths
-from calibrant.metrics.stats.people_agreement import (
+from calibrant.labels.people_ratings import (
+    PeoplePool,
+    contrast,
+    lenience,
+    meanings,
+    people_mean,
+    score_map,
+)
+from calibrant.metrics.stats.judges import (
     KAPPA,
     SHARE,
     among_people,
@@ -42,6 +46,8 @@ from calibrant.metrics.stats.people_agreement import (
     same_side,
     with_people,
 )
+from calibrant.metrics.stats.multiplicity import holm
+from calibrant.metrics.stats.regressions import Strengths, pair_strengths
 
 _DISAGREEMENTS, _LETTERS = 10, 1_000
 # Of more models than this only the best is compared with each of the others.

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.registry import Registry
+from calibrant.core.names import Registry
 from calibrant.findings.documents.plans import PlanExpiry, PlanStep
 from calibrant.labels.formulas import data_rate, half_life, last_day, pipeline_lipschitz
 from calibrant.metrics.stats import floors

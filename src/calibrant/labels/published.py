@@ -11,11 +11,10 @@ import polars as pl
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, RngLike, as_generator
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
-from calibrant.core.rng import RngLike, as_generator
 from calibrant.data import read_table, source_name
 from calibrant.metrics.stats.floors import accuracy_floor, require_positive, require_rate
 

@@ -6,7 +6,7 @@ outcomes and units, as rows or as cells) and `stats` (pure statistics; no other 
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.imports import lazy_exports
+from calibrant.core.names import lazy_exports
 
 # Bound here, because its module has the same name.
 from calibrant.metrics.corp import corp as corp
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from calibrant.metrics.corp import mcb as mcb
     from calibrant.metrics.corp import reliability_curve as reliability_curve
     from calibrant.metrics.corp import unc as unc
-    from calibrant.metrics.estimates import confidence_gap as confidence_gap
-    from calibrant.metrics.estimates import metric_estimates as metric_estimates
-    from calibrant.metrics.intervals.gap_model import ece_debiased as ece_debiased
-    from calibrant.metrics.intervals.resampling import (
+    from calibrant.metrics.estimates import (
         bootstrap_distribution as bootstrap_distribution,
     )
-    from calibrant.metrics.intervals.resampling import bootstrap_interval as bootstrap_interval
-    from calibrant.metrics.intervals.resampling import paired_gap as paired_gap
+    from calibrant.metrics.estimates import bootstrap_interval as bootstrap_interval
+    from calibrant.metrics.estimates import confidence_gap as confidence_gap
+    from calibrant.metrics.estimates import metric_estimates as metric_estimates
+    from calibrant.metrics.estimates import paired_gap as paired_gap
+    from calibrant.metrics.intervals.gap_model import ece_debiased as ece_debiased
     from calibrant.metrics.named import LogLossParts as LogLossParts
     from calibrant.metrics.named import adaptive_ece as adaptive_ece
     from calibrant.metrics.named import classwise_ece as classwise_ece

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats, Indices, MaybeArray
-from calibrant.core.stored import Stored
+from calibrant.core.document import Stored
 from calibrant.metrics.inputs import check, check_level
 from calibrant.metrics.stats.bootstrap import quantiles
-from calibrant.metrics.stats.isotonic import isotonic_fit, isotonic_fits, pooled_sums
 from calibrant.metrics.stats.ranking import DistinctSums
+from calibrant.metrics.stats.regressions import isotonic_fit, isotonic_fits, pooled_sums
 
 # Cells of nearly equal confidences that the band is made for, and simulations behind it.
 BAND_CELLS = 512

@@ -11,8 +11,8 @@ from calibrant.core.arrays import Array, Floats, Ints, MaybeArray
 from calibrant.metrics.binned import ece
 from calibrant.metrics.inputs import check, check_weights
 from calibrant.metrics.scoring import log_loss
-from calibrant.metrics.stats.isotonic import isotonic_fit
 from calibrant.metrics.stats.ranking import DistinctSums
+from calibrant.metrics.stats.regressions import isotonic_fit
 
 
 def rms_calibration_error(

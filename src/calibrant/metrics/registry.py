@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import require_known
-from calibrant.core.imports import data_beside
+from calibrant.core.names import data_beside
 from calibrant.metrics import named, scoring
 from calibrant.metrics.binned import ece, over_confidence, under_confidence
 from calibrant.metrics.blocks import families, grid_error

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from calibrant.core.arrays import Array, Floats, MaybeArray
 from calibrant.core.errors import InputError
-from calibrant.core.imports import optional_import
+from calibrant.core.names import optional_import
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.recalibration.base import Calibrator, score_column
 from calibrant.metrics.recalibration.cross_fit import calibrator_from_dict

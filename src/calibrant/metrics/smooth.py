@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
-from calibrant.core.arrays import Floats, MaybeArray
-from calibrant.core.rng import Stream
+from calibrant.core.arrays import Floats, MaybeArray, Stream
 from calibrant.metrics.inputs import Checked, check
 from calibrant.metrics.stats import kernels
 

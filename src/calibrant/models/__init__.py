@@ -6,7 +6,7 @@ often, for how much) and `ledger.store.Ledger` (every answer that was paid for).
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.imports import lazy_exports
+from calibrant.core.names import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.models.asks import Ask as Ask

@@ -7,8 +7,8 @@ writer takes them) and `charts.chart.Chart` (a picture, described once).
 from typing import TYPE_CHECKING
 
 # Every kind of document has its class as soon as a result can be made.
-import calibrant.report.typed  # noqa: F401
-from calibrant.core.imports import lazy_exports
+import calibrant.report.result  # noqa: F401
+from calibrant.core.names import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.report.page import render_html as render_html

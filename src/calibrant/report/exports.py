@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from calibrant.core.errors import InputError
-from calibrant.core.imports import optional_import
+from calibrant.core.names import optional_import
 from calibrant.core.places import writing
 from calibrant.findings.claims.checks import checked_blocks, failed_checks, parse_check
 from calibrant.report.result import Result

@@ -7,36 +7,36 @@ Start with `selective.fit.Selective` (a threshold that keeps a limit),
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.imports import lazy_exports
+from calibrant.core.names import lazy_exports
 
 if TYPE_CHECKING:
+    from calibrant.trust.decision_risk import CostMatrix as CostMatrix
+    from calibrant.trust.decision_risk import DecisionRisk as DecisionRisk
+    from calibrant.trust.decision_risk import calibration_risk as calibration_risk
+    from calibrant.trust.decision_risk import expected_cost as expected_cost
+    from calibrant.trust.decision_risk import grouping_risk as grouping_risk
+    from calibrant.trust.decision_risk import pointwise_risk as pointwise_risk
     from calibrant.trust.deferral.answers import Answers as Answers
     from calibrant.trust.deferral.answers import gather_answers as gather_answers
     from calibrant.trust.deferral.cascade import Cascade as Cascade
     from calibrant.trust.deferral.cascade import Choice as Choice
     from calibrant.trust.deferral.cascade import choose as choose
     from calibrant.trust.deferral.router import Router as Router
-    from calibrant.trust.loss.decision import CostMatrix as CostMatrix
-    from calibrant.trust.loss.decision import DecisionRisk as DecisionRisk
-    from calibrant.trust.loss.decision import calibration_risk as calibration_risk
-    from calibrant.trust.loss.decision import expected_cost as expected_cost
-    from calibrant.trust.loss.decision import grouping_risk as grouping_risk
-    from calibrant.trust.loss.decision import pointwise_risk as pointwise_risk
-    from calibrant.trust.loss.grouping import GroupingLoss as GroupingLoss
-    from calibrant.trust.loss.tree_loss import BinnedGroupingLoss as BinnedGroupingLoss
-    from calibrant.trust.loss.tree_loss import BrierDecomposition as BrierDecomposition
-    from calibrant.trust.loss.tree_loss import TreeGroupingLoss as TreeGroupingLoss
+    from calibrant.trust.grouping_loss import GroupingLoss as GroupingLoss
     from calibrant.trust.policies import load_policy as load_policy
     from calibrant.trust.policy import Policy as Policy
+    from calibrant.trust.policy import SelectivePolicy as SelectivePolicy
     from calibrant.trust.policy_file import Step as Step
     from calibrant.trust.segments.confidence_groups import ConfidenceGroups as ConfidenceGroups
     from calibrant.trust.segments.confidence_groups import GroupCorrector as GroupCorrector
-    from calibrant.trust.segments.group import Group as Group
-    from calibrant.trust.segments.group import gap_difference as gap_difference
+    from calibrant.trust.segments.groups import Group as Group
+    from calibrant.trust.segments.groups import gap_difference as gap_difference
     from calibrant.trust.selective.certify import AskingCosts as AskingCosts
     from calibrant.trust.selective.fit import Selective as Selective
-    from calibrant.trust.selective.policy import SelectivePolicy as SelectivePolicy
     from calibrant.trust.traffic_shift import GuardCheck as GuardCheck
+    from calibrant.trust.tree_loss import BinnedGroupingLoss as BinnedGroupingLoss
+    from calibrant.trust.tree_loss import BrierDecomposition as BrierDecomposition
+    from calibrant.trust.tree_loss import TreeGroupingLoss as TreeGroupingLoss
     from calibrant.trust.trees.honest import HonestTree as HonestTree
     from calibrant.trust.trees.honest import partition_loss as partition_loss
     from calibrant.trust.trees.residuals import BoostedResiduals as BoostedResiduals

@@ -23,10 +23,10 @@ from calibrant.findings.documents.groups import (
     GroupShift,
     RulesTested,
 )
-from calibrant.trust.loss.decision import DecisionRisk
-from calibrant.trust.loss.grouping import GroupingLoss, mean_error
-from calibrant.trust.loss.tree_loss import BinnedGroupingLoss, TreeGroupingLoss
+from calibrant.trust.decision_risk import DecisionRisk
+from calibrant.trust.grouping_loss import GroupingLoss, mean_error
 from calibrant.trust.segments import confidence_groups
+from calibrant.trust.tree_loss import BinnedGroupingLoss, TreeGroupingLoss
 
 _CURVE_POINTS = 101
 _GROUPS_SHOWN = 200

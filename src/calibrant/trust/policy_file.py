@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibrant.core.arrays import Floats
-from calibrant.core.document import dump_document
+from calibrant.core.document import Stored, dump_document
 from calibrant.core.errors import InputError
-from calibrant.core.stored import Stored
 
 SCHEMA = "calibrant.policy/1"
 CONFIDENCE = "confidence"

@@ -21,8 +21,8 @@ import polars as pl
 from scipy.special import chdtrc
 
 from calibrant.core.arrays import Floats, Indices, Mask
+from calibrant.core.document import Stored
 from calibrant.core.hints import Call
-from calibrant.core.stored import Stored
 from calibrant.findings.claims.claim import Claim
 from calibrant.findings.claims.monitor import traffic_claim
 from calibrant.trust.policy_file import CALLER

@@ -18,15 +18,14 @@ from calibrant.core.hints import Call
 from calibrant.data import ScoreBlock, Scores, load_scores
 from calibrant.data.reading.names import columns_called
 from calibrant.data.score_table import CLUSTER, models_by_file
-from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.options import ReadingOptions, table_settings
 from calibrant.data.sources.provenance import document_head
-from calibrant.data.sources.reading import ReadingOptions
 from calibrant.data.tables import collect, column_names, scan_table
-from calibrant.findings.claims.accuracy import accuracy_claims
-from calibrant.findings.documents.accuracies import AccuracyEntry, AccuracyPair
+from calibrant.findings.claims.audit import accuracy_claims
+from calibrant.findings.documents.entries import AccuracyEntry, AccuracyPair
 from calibrant.metrics.stats.intervals import wilson_estimate
 from calibrant.metrics.stats.multiplicity import holm
-from calibrant.report.typed import AccuracyResult
+from calibrant.report.result import AccuracyResult
 from calibrant.verbs._document import scores_document
 from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import open_input

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 from calibrant.core import shared_options as opt
 from calibrant.core.errors import NoConfidenceError
 from calibrant.core.verb import Option, verb
-from calibrant.data.sources.audit_options import AuditOptions
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import AuditOptions, ReadingOptions
 from calibrant.verbs.opening.choose_source import open_audit
 
 if TYPE_CHECKING:
-    from calibrant.report.typed import AccuracyResult, AuditResult
+    from calibrant.report.result import AccuracyResult, AuditResult
 
 
 @verb(

@@ -12,10 +12,10 @@ import numpy as np
 from msgspec import convert
 from threadpoolctl import threadpool_limits
 
+from calibrant.core.arrays import Stream, named_stream
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
-from calibrant.core.rng import Stream, named_stream
-from calibrant.data.sources.audit_options import (
+from calibrant.data.sources.options import (
     REPEATED,
     AuditOptions,
     AuditSource,
@@ -35,8 +35,8 @@ from calibrant.findings.claims.missing import missing_entry
 from calibrant.findings.claims.next_step import step_of_audit
 from calibrant.findings.claims.significance import adjust_p_values, classic_test
 from calibrant.findings.documents.audits import AuditBlock, Coverage, SemanticEntry
-from calibrant.findings.verification.block import verification_of
-from calibrant.report.typed import AuditResult
+from calibrant.findings.verification import verification_of
+from calibrant.report.result import AuditResult
 from calibrant.verbs.dependent_rows import AuditedBlock, add_of_these
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class _Work(NamedTuple):
         if graded is None:
             return
         # Loaded here, and with a stream of its own: most outcomes come with the data.
-        from calibrant.metrics.stats.graded.summary import grading_summary
+        from calibrant.metrics.stats.graded_summary import grading_summary
 
         how = {"probability": entry["probability"], "level": self.options.level}
         entry["grading"] = grading_summary(graded, self.rng("grading", source), **how)

@@ -13,16 +13,16 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
-from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head, origin_of, recorded
 from calibrant.data.streams.engines import engine_named
-from calibrant.findings.claims.cascade import cascade_claims
+from calibrant.findings.claims.decide import cascade_claims
 from calibrant.metrics import calibrator_from_dict
-from calibrant.report.typed import CascadeResult
+from calibrant.report.result import CascadeResult
+from calibrant.trust.decision_risk import CostMatrix
 from calibrant.trust.deferral.answers import EVERY_QUESTION, Answers
 from calibrant.trust.deferral.strategies import STRATEGIES, StrategyOptions, Target
 from calibrant.trust.deferral.tournament import SplitPlan, tournament
-from calibrant.trust.loss.decision import CostMatrix
 from calibrant.verbs import deferring
 from calibrant.verbs._document import scores_document
 from calibrant.verbs.opening.open_input import only_of, read_scores

@@ -14,16 +14,16 @@ from calibrant.core.hints import Call, Hint
 from calibrant.data import ScoreBlock
 from calibrant.data.reading.cells import parse_numbers
 from calibrant.data.reading.derived import class_of, fits
-from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head, today
 from calibrant.data.tables import collect, scan_table
 from calibrant.findings.documents.decisions import DecideEntry, DecidePromise, DecideSets
 from calibrant.metrics.stats.intervals import wilson_estimate
-from calibrant.report.typed import AuditResult
+from calibrant.report.result import AuditResult
+from calibrant.trust.policy import SelectivePolicy
 from calibrant.trust.prediction_sets import ClassSets, PredictionSets, mass_before
 from calibrant.trust.selective.certify import fewest_rows
 from calibrant.trust.selective.labels import proportions
-from calibrant.trust.selective.policy import SelectivePolicy
 from calibrant.trust.traffic_shift import Profile
 
 CLASS, ITEM = "class", "item"

@@ -13,23 +13,23 @@ from msgspec.structs import replace
 
 from calibrant.answers.features import refuse_outcome, without_missing
 from calibrant.core import shared_options as opt
+from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError, error_about, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
-from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
 from calibrant.data import ScoreBlock, Scores
 from calibrant.data.score_table import CLUSTER
-from calibrant.data.sources.audit_options import table_settings
 from calibrant.data.sources.drawn_labels import Grades, study_grades
+from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head, input_files, origin_of, recorded, today
 from calibrant.findings.claims.claim import Claim
 from calibrant.findings.claims.decide import decide_claims
 from calibrant.findings.documents.decisions import DecideEntry, DecideTogether
-from calibrant.metrics.stats.graded.summary import grading_summary
-from calibrant.report.typed import DecideResult
+from calibrant.metrics.stats.graded_summary import grading_summary
+from calibrant.report.result import DecideResult
+from calibrant.trust.policy import SelectivePolicy
 from calibrant.trust.selective.fit import Selective
-from calibrant.trust.selective.policy import SelectivePolicy
 from calibrant.trust.selective.whole_units import (
     WholeUnits,
     likely_unit,

@@ -161,7 +161,7 @@ def how_asked(data: Any, method: str) -> dict[str, Any]:
     """
     # Loaded only where a policy is saved: deciding on a table needs nothing that asks models.
     from calibrant.answers.confidence import METHODS
-    from calibrant.models.study.recipe import study_recipe
+    from calibrant.models.study.prompts import study_recipe
 
     return study_recipe(data, method, METHODS[method].needs if method in METHODS else ())
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from calibrant.core.arrays import Stream
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import Stream
-from calibrant.data.sources.audit_options import SourceBlock
+from calibrant.data.sources.options import SourceBlock
 from calibrant.findings.claims.dependence import (
     MOST_MEANT,
     dependence_entry,

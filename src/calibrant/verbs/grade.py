@@ -18,7 +18,7 @@ from calibrant.data import Study
 from calibrant.data.mend.recalibration_map import mended_columns
 from calibrant.data.sources.provenance import document_head
 from calibrant.findings.claims.next_step import step_of_grades
-from calibrant.report.typed import GradeResult
+from calibrant.report.result import GradeResult
 
 _TABLES = ("questions", "draws", "semantics", "scores")
 

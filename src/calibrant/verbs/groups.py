@@ -10,23 +10,22 @@ import polars as pl
 
 from calibrant.answers.features import embed_texts, features_hint, refuse_outcome, without_missing
 from calibrant.core import shared_options as opt
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, named_stream
 from calibrant.core.errors import InputError, error_about, error_source
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
-from calibrant.core.rng import named_stream
 from calibrant.core.verb import Option, verb
 from calibrant.data import ScoreBlock, Scores
-from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head, origin_of, today
 from calibrant.findings.claims.groups import groups_claims
 from calibrant.findings.documents.groups import GroupsEntry, Trend
-from calibrant.report.typed import GroupsResult
+from calibrant.report.result import GroupsResult
 from calibrant.trust.audit import GroupOptions, across_models, groups_entry
-from calibrant.trust.loss.trend import exact_difference, size_trend, tuned_pairs
+from calibrant.trust.grouping_loss import exact_difference, size_trend, tuned_pairs
 from calibrant.trust.segments.confidence_groups import GroupCorrector
-from calibrant.trust.segments.texts import text_groups, vector_matrix, word_vectors
+from calibrant.trust.segments.groups import text_groups, vector_matrix, word_vectors
 from calibrant.verbs._document import scores_document, with_rows
 from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import read_scores

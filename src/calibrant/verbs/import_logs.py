@@ -17,11 +17,11 @@ from calibrant.data import Study
 from calibrant.data.logs.json_text import ReadOptions
 from calibrant.data.logs.log import ForeignLog
 from calibrant.data.logs.recognise import read_log
-from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head
 from calibrant.data.tables import WRITERS, neutral_cells
 from calibrant.findings.documents.entries import ImportedLog
-from calibrant.report.typed import ImportResult
+from calibrant.report.result import ImportResult
 from calibrant.verbs.opening.open_input import logs_in
 
 _PROBLEMS_SHOWN = 1_000

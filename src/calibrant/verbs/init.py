@@ -15,7 +15,7 @@ from calibrant.core.shared_options import column, source, written
 from calibrant.core.verb import Option, verb
 from calibrant.data.sources.provenance import document_head
 from calibrant.data.tables import read_table
-from calibrant.report.typed import InitResult
+from calibrant.report.result import InitResult
 
 _EXAMPLES = "calibrant.verbs.study.examples"
 

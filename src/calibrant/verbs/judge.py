@@ -25,13 +25,13 @@ from calibrant.data.mend.recalibration_map import save_maps
 from calibrant.data.sources.provenance import document_head, origin_of, recorded
 from calibrant.data.tables import source_name
 from calibrant.findings.claims.judge import joined_claims, size_words
-from calibrant.findings.documents.judges import JudgeEntry
+from calibrant.findings.documents.labels import JudgeEntry
 from calibrant.labels.judge_entry import JudgeView, judge_entry
 from calibrant.labels.labelling.designs import choose_batch
 from calibrant.labels.labelling.pools import LabelPool
 from calibrant.labels.page.batches import write_for_people
-from calibrant.labels.people_mean import choice_p_value
-from calibrant.report.typed import JudgeResult
+from calibrant.labels.people_ratings import choice_p_value
+from calibrant.report.result import JudgeResult
 
 # Fewer ratings give no interval worth the name; below the second, intervals are said to be rough.
 _FEWEST, _ROUGH = 10, 100

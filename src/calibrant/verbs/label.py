@@ -20,7 +20,7 @@ from calibrant.labels.page import batches
 from calibrant.labels.page import options as pools
 from calibrant.labels.page.grades import grades_document, open_grades
 from calibrant.labels.page.server import LabelServer, widest_block
-from calibrant.report.typed import LabelResult
+from calibrant.report.result import LabelResult
 
 
 @verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=pools.LABELLING)

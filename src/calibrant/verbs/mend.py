@@ -18,13 +18,13 @@ from calibrant.data import ScoreBlock
 from calibrant.data.mend import Mend, RecalibrationMap
 from calibrant.data.mend.estimator import LEAST_LABELS, fit_columns
 from calibrant.data.mend.recalibration_map import MENDED, save_maps
-from calibrant.data.sources.audit_options import table_settings
 from calibrant.data.sources.objects import plain_input
+from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head, origin_of, recorded
-from calibrant.findings.claims.mend import TOO_FEW_GROUPS, mend_claims
+from calibrant.findings.claims.decide import TOO_FEW_GROUPS, mend_claims
 from calibrant.findings.documents.decisions import MendColumns, MendEntry, MendMeaning, MendPromise
 from calibrant.metrics.recalibration.mend_fit import Labels
-from calibrant.report.typed import MendResult
+from calibrant.report.result import MendResult
 from calibrant.verbs._document import scores_document
 from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import only_of, read_scores

@@ -13,7 +13,7 @@ from calibrant.core.verb import Option, verb
 from calibrant.data import Study
 from calibrant.data.formats import is_study
 from calibrant.data.sources.provenance import document_head
-from calibrant.report.typed import MethodsResult
+from calibrant.report.result import MethodsResult
 
 
 @verb(example="calibrant methods study")

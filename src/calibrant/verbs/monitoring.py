@@ -18,11 +18,11 @@ from calibrant.data.reading import Reading, joined_readings
 from calibrant.data.score_table import CLUSTER
 from calibrant.data.sources.coverage import reading_warnings
 from calibrant.data.sources.objects import as_table, is_row
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.streams.row_streams import follow_file, read_stdin
 from calibrant.findings.claims.data import data_warnings
 from calibrant.findings.documents.entries import DataWarning
-from calibrant.labels.open_labels import OpenLabels
+from calibrant.labels.pool import OpenLabels
 from calibrant.labels.watching.batch import (
     Baseline,
     StreamBatch,

@@ -14,7 +14,7 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.verb import Option, verb
 from calibrant.data import Scores, source_name
-from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head
 from calibrant.findings.claims.plan import (
     labelled_warning,
@@ -25,10 +25,10 @@ from calibrant.findings.claims.plan import (
 from calibrant.findings.documents.entries import DataWarning
 from calibrant.findings.documents.fields import typed
 from calibrant.labels import Goal, plan_document
-from calibrant.labels.labelling.claim_plan import claim_entries, parse_claim
+from calibrant.labels.claim_plan import claim_entries, parse_claim
 from calibrant.labels.published import PublishedScore, published_scores
 from calibrant.labels.theory import Theory, grouping_floor, theory_document
-from calibrant.report.typed import PlanResult
+from calibrant.report.result import PlanResult
 from calibrant.verbs import plan_table
 
 _LEAST_SHARE = 1e-9

@@ -12,25 +12,25 @@ import polars as pl
 from msgspec.structs import asdict
 
 from calibrant.comparison.questions import align_models
+from calibrant.core.arrays import as_generator, named_stream
 from calibrant.core.errors import InputError, UndefinedMetricWarning, error_source
 from calibrant.core.hints import Call, Hint
-from calibrant.core.rng import as_generator, named_stream
 from calibrant.data import ScoreBlock, Scores, load_scores, source_name
 from calibrant.data.limits import FEW_UNGRADED
 from calibrant.data.sources.drawn_labels import block_of
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.findings.claims.data import LEAST_ONE_SIDED, unranked_warning
 from calibrant.findings.claims.margins import ERROR_MARGIN
 from calibrant.findings.claims.significance import adjust_p_values, block_tests
 from calibrant.findings.documents.audits import Significance
 from calibrant.findings.documents.entries import DataWarning
-from calibrant.findings.verification.block import verification_block
+from calibrant.findings.verification import verification_block
 from calibrant.labels import leaderboard, self_evaluation, temperature_error
 from calibrant.labels.formulas import pipeline_lipschitz
-from calibrant.labels.open_labels import OpenLabels
+from calibrant.labels.pool import OpenLabels
 from calibrant.labels.published import enough_bins
-from calibrant.labels.steepness import with_published_steepness
-from calibrant.labels.subjects import subject_rankings
+from calibrant.labels.ranking import subject_rankings
+from calibrant.labels.theory import with_published_steepness
 from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import open_input
 
@@ -131,7 +131,7 @@ def meaning_pairs(
             raise InputError(Hint(rule), hint=Hint("leave out {" + name + "}"))
     # Loaded here: most plans read no answers.
     from calibrant.answers.samples import SampleColumns, grade_samples, read_samples
-    from calibrant.labels.meaning_pairs import meaning_plan
+    from calibrant.labels.claim_plan import meaning_plan
 
     with error_source(source_name(data) if isinstance(data, str | Path) else None):
         draws = grade_samples(

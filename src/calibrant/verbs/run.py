@@ -26,16 +26,16 @@ from calibrant.models.ledger import Ledger
 from calibrant.models.ledger.repair import repair_ledger
 from calibrant.models.protocol import Client
 from calibrant.models.study.config import StudyConfig, load_config, with_scoring
+from calibrant.models.study.costs import check_budget, forecast, study_prices
 from calibrant.models.study.endpoints import open_client, probe_models
-from calibrant.models.study.forecast import check_budget, forecast
 from calibrant.models.study.needs import select_probes
 from calibrant.models.study.plan import iterate_questions
-from calibrant.models.study.prices import study_prices
 from calibrant.models.study.probes import POOL, STATED_POOL
 from calibrant.models.study.runner import Collected, ProgressWatch, collect
-from calibrant.report.typed import RunResult
+from calibrant.report.result import RunResult
 from calibrant.verbs.audit import audit
 from calibrant.verbs.study import meanings
+from calibrant.verbs.study.analysis import write_study_page
 from calibrant.verbs.study.run_document import (
     CAP_REACHED,
     Prepared,
@@ -45,7 +45,6 @@ from calibrant.verbs.study.run_document import (
     paid_models,
     run_document,
 )
-from calibrant.verbs.study.study_page import write_study_page
 
 FAILURES_SHOWN = 50
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Array, Floats
+from calibrant.core.arrays import Array, Floats, named_stream
 from calibrant.core.errors import require_known
-from calibrant.core.rng import named_stream
-from calibrant.data.sources.audit_options import AuditOptions
 from calibrant.data.sources.draws import class_numbers
+from calibrant.data.sources.options import AuditOptions
 from calibrant.data.streams.engines import engine_named
 from calibrant.findings.sem_ece import sem_ece_block
 from calibrant.metrics import semantic

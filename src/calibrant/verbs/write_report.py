@@ -16,11 +16,9 @@ from calibrant.data.sources.provenance import document_head
 from calibrant.report import render_html, render_markdown
 from calibrant.report.charts import charts_of
 from calibrant.report.charts.draw import FORMATS, save_chart
-from calibrant.report.result import Result
-from calibrant.report.typed import ReportResult
+from calibrant.report.result import ReportResult, Result
 from calibrant.verbs.audit import audit
-from calibrant.verbs.study.analysis import analyse
-from calibrant.verbs.study.study_page import write_study_page
+from calibrant.verbs.study.analysis import analyse, write_study_page
 
 
 @verb(example="calibrant report study --html report.html", outputs=("json",))

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from calibrant.models.dispatch.limit import AdaptiveLimit
+from calibrant.models.dispatch.limits import AdaptiveLimit
 
 
 async def settle():

@@ -7,7 +7,7 @@ import pytest
 
 from calibrant.core.errors import CapabilityError, InputError, TransientClientError
 from calibrant.models import Ask, Message, Request, open_client
-from calibrant.models.capabilities import PRESETS
+from calibrant.models.asks import PRESETS
 from calibrant.models.endpoints.wires import read_response, write_request
 from calibrant.models.replies.chat import read_answer, typed_answer
 from clients.server import error

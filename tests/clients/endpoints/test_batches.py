@@ -7,14 +7,14 @@ import pytest
 from aiohttp import web
 
 from calibrant.models import Ask, Dispatcher, Message, Request, open_client
-from calibrant.models.endpoints import batches
+from calibrant.models.endpoints import provider
 from calibrant.models.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(batches, "GATHER_S", 0.05)
-    monkeypatch.setattr(batches, "POLL_S", 0.02)
+    monkeypatch.setattr(provider, "GATHER_S", 0.05)
+    monkeypatch.setattr(provider, "POLL_S", 0.02)
 
 
 class Provider:
@@ -200,7 +200,7 @@ def test_a_call_that_is_refused_sets_its_question_aside(kind, tmp_path):
 
 def test_a_setting_of_a_study_that_halves_the_price(tmp_path):
     from calibrant.models.study.config import parse_config
-    from calibrant.models.study.prices import study_prices
+    from calibrant.models.study.costs import study_prices
 
     def prices(**more):
         model = {"name": "m", "client": "openai", "model": "gpt-4.1-mini", **more}

@@ -140,7 +140,7 @@ def test_a_pool_that_is_none_is_refused(urls):
 def test_a_waiting_user_is_told_which_endpoint_fails_and_when_it_is_tried_again(
     monkeypatch, server, ledger
 ):
-    monkeypatch.setattr("calibrant.models.dispatch.limit.AFTER_S", 0.02)
+    monkeypatch.setattr("calibrant.models.dispatch.limits.AFTER_S", 0.02)
     notices = []
     server.behaviour.fault = lambda number, _: error(503, "warming up") if number <= 12 else None
     outcomes, _ = ask(

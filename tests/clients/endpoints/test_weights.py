@@ -6,8 +6,8 @@ import zipfile
 import pytest
 
 from calibrant.core.errors import CalibrantError, InputError
-from calibrant.core.registry import Registry
-from calibrant.models.endpoints import weights
+from calibrant.core.names import Registry
+from calibrant.models.inference import weights
 from calibrant.verbs.models import fetch_model, models
 
 GGUF = b"GGUF" + b"\0" * 1000
@@ -40,7 +40,7 @@ def tiny(tmp_path, monkeypatch):
     )  # fmt: skip
     table = Registry("embedded model")
     table.add("tiny", entry)
-    for module in ("calibrant.models.endpoints.weights", "calibrant.verbs.models"):
+    for module in ("calibrant.models.inference.weights", "calibrant.verbs.models"):
         monkeypatch.setattr(f"{module}.WEIGHTS", table)
     return table, entry
 

@@ -5,7 +5,7 @@ a probability. Missing inputs make a method unavailable; nothing is approximated
 """
 
 # Modules that register methods and are not imported for a name below.
-from calibrant.answers.confidence import alternatives, graph, relevance, stated, text_words  # noqa: F401
+from calibrant.answers.confidence import alternatives, likelihood, likeness, stated  # noqa: F401
 from calibrant.answers.confidence.compact import Classes as Classes
 from calibrant.answers.confidence.compact import DrawBlock as DrawBlock
 from calibrant.answers.confidence.compact import DrawTable as DrawTable
@@ -36,8 +36,8 @@ from calibrant.answers.confidence.scoring import availability as availability
 from calibrant.answers.confidence.scoring import methods as methods
 from calibrant.answers.confidence.scoring import score as score
 from calibrant.answers.confidence.scoring import score_table as score_table
-from calibrant.answers.confidence.verdicts import panel_agreement as panel_agreement
-from calibrant.answers.confidence.verdicts import verified_classes as verified_classes
+from calibrant.answers.confidence.stated import panel_agreement as panel_agreement
+from calibrant.answers.confidence.stated import verified_classes as verified_classes
 from calibrant.core.method_words import catalogue
 from calibrant.core.method_words import ranking_methods as ranking_methods
 

@@ -6,15 +6,16 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from calibrant.answers.confidence.segments import (
+from calibrant.answers.confidence.columns import (
+    TokenColumns,
     count_by,
     first_argmax,
     first_index,
     gather,
+    no_tokens,
     ratio,
     sum_by,
 )
-from calibrant.answers.confidence.token_columns import TokenColumns, no_tokens
 from calibrant.core.arrays import Array, Floats, Ints, Mask
 from calibrant.core.errors import InputError
 

@@ -14,12 +14,10 @@ import polars as pl
 
 from calibrant.answers.confidence.compact import DrawTable
 from calibrant.answers.confidence.method import METHODS, Options, register
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, named_stream
+from calibrant.core.document import Stored, read_by
 from calibrant.core.errors import InputError
-from calibrant.core.rng import named_stream
-from calibrant.core.stored import Stored, read_by
-from calibrant.metrics.stats.isotonic import isotonic_fit
-from calibrant.metrics.stats.logistic import logistic_fit
+from calibrant.metrics.stats.regressions import isotonic_fit, logistic_fit
 
 _EDGE = 0.01
 

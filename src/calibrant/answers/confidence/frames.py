@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.answers.confidence.alternatives import first_tokens, with_best_option, yes_no_masses
+from calibrant.answers.confidence.columns import tokens_from_frame
 from calibrant.answers.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopTokens
-from calibrant.answers.confidence.options import first_tokens, with_best_option, yes_no_masses
-from calibrant.answers.confidence.token_columns import tokens_from_frame
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.data import check_table

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from calibrant.answers.confidence import method
+from calibrant.answers.confidence.columns import gather, ratio, sum_by
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
-from calibrant.answers.confidence.segments import gather, ratio, sum_by
-from calibrant.core.arrays import Floats, Ints, Mask
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import Floats, Ints, Mask, named_stream
 from calibrant.metrics.stats.splits import SplitLaw, exact_cost, sample_splits, split_law
 
 _AFFORDABLE = 1e10  # multiplications, some ten seconds

@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 
 from calibrant.answers.confidence.compact import DrawTable
-from calibrant.answers.confidence.method import Options, register
-from calibrant.answers.confidence.text_words import (
+from calibrant.answers.confidence.likeness import (
     greedy_texts,
     is_function_word,
     texts_by_unit,
     words,
 )
+from calibrant.answers.confidence.method import Options, register
 from calibrant.core.arrays import Floats
 
 _ABBREVIATION = re.compile(

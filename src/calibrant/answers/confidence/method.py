@@ -7,12 +7,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 import polars as pl
 
+from calibrant.answers.confidence.columns import gather
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
-from calibrant.answers.confidence.segments import gather
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError, require_choice
 from calibrant.core.method_words import catalogue
-from calibrant.core.registry import Registry
+from calibrant.core.names import Registry
 
 About: TypeAlias = Literal["modal", "selected", "greedy", "own", "first", "option"]
 

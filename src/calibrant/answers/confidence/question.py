@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.answers.confidence.columns import tokens_from_lists
 from calibrant.answers.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopTokens
-from calibrant.answers.confidence.token_columns import tokens_from_lists
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 

@@ -19,16 +19,15 @@ from msgspec.structs import replace
 from calibrant.answers.confidence import score_table
 from calibrant.answers.samples.read import SampleColumns, Samples, read_samples
 from calibrant.answers.semantics.annotate import Annotated, annotate
-from calibrant.answers.semantics.grading.doubt import WORDS
-from calibrant.answers.semantics.grading.verdict import embedded_judge
-from calibrant.answers.semantics.options import SemanticsOptions
+from calibrant.answers.semantics.grading.verdict import WORDS, embedded_judge
+from calibrant.answers.semantics.settle import SemanticsOptions
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.data.formats import is_study
-from calibrant.data.sources.audit_options import AuditOptions, AuditSource
 from calibrant.data.sources.drawn_labels import Grades
 from calibrant.data.sources.draws import GRADE, drawn_again, graded_by_given
 from calibrant.data.sources.objects import as_table
+from calibrant.data.sources.options import AuditOptions, AuditSource
 from calibrant.data.sources.provenance import document_head
 from calibrant.data.sources.row_source import row_source
 from calibrant.data.sources.tables import OpenTables

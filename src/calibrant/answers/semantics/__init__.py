@@ -65,7 +65,6 @@ from calibrant.answers.semantics.judge import SimulatedJudge as SimulatedJudge
 from calibrant.answers.semantics.judge import WhichQuery as WhichQuery
 from calibrant.answers.semantics.judge import mask_instructions as mask_instructions
 from calibrant.answers.semantics.llm_judge import LLMJudge as LLMJudge
-from calibrant.answers.semantics.options import SemanticsOptions as SemanticsOptions
 from calibrant.answers.semantics.same.cluster import Clusters as Clusters
 from calibrant.answers.semantics.same.cluster import first_appearance
 from calibrant.answers.semantics.same.cluster import pairwise_f1 as pairwise_f1
@@ -75,6 +74,7 @@ from calibrant.answers.semantics.same.pairs import EntailmentPairs as Entailment
 from calibrant.answers.semantics.same.pairs import PairModel as PairModel
 from calibrant.answers.semantics.same.rules import why_same as why_same
 from calibrant.answers.semantics.settle import Group as Group
+from calibrant.answers.semantics.settle import SemanticsOptions as SemanticsOptions
 from calibrant.answers.semantics.settle import Settler as Settler
 from calibrant.answers.semantics.stated import Stated as Stated
 from calibrant.answers.semantics.stated import StatedValue as StatedValue

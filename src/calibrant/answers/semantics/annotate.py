@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from calibrant.answers.semantics.extract import extract_answer, not_attempted, parse_vote
-from calibrant.answers.semantics.options import SemanticsOptions
-from calibrant.answers.semantics.settle import Group, Settled, Settler
+from calibrant.answers.semantics.settle import Group, SemanticsOptions, Settled, Settler
 from calibrant.answers.semantics.stated import parse_confidence, parse_top_k, scale_of_all
-from calibrant.answers.semantics.text.encoding import clean_text
+from calibrant.answers.semantics.text.normalise import clean_text
 from calibrant.core import InputError
 
 # What the texts of a purpose hold; the others hold an answer.

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from calibrant.answers.semantics.stated import parse_stated
-from calibrant.answers.semantics.text.encoding import clean_text, squeeze
+from calibrant.answers.semantics.text.normalise import clean_text, squeeze
 from calibrant.answers.semantics.text.words import phrases
 
 NOT_ATTEMPTED = ("refusal", "empty")

@@ -14,10 +14,10 @@ from typing import Protocol, TypeAlias
 
 import orjson
 
-from calibrant.answers.semantics.text.encoding import squeeze
+from calibrant.answers.semantics.text.normalise import squeeze
 from calibrant.answers.semantics.text.words import phrases
 from calibrant.core import InputError
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
 
 GRADES = ("CORRECT", "INCORRECT", "NOT_ATTEMPTED")
 

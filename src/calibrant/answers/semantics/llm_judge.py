@@ -24,7 +24,7 @@ from calibrant.answers.semantics.judge import (
     quote,
 )
 from calibrant.core.event_loop import OwnLoop
-from calibrant.models.capabilities import check_request
+from calibrant.models.asks import check_request
 from calibrant.models.dispatch.dispatcher import Dispatcher
 from calibrant.models.ledger import Ledger
 from calibrant.models.protocol import Client, Message, Request

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from calibrant.answers.semantics.text.encoding import clean_text, squeeze
+from calibrant.answers.semantics.text.normalise import clean_text, squeeze
 from calibrant.answers.semantics.text.numbers import digits_for_words
 from calibrant.answers.semantics.text.words import phrases, table
 from calibrant.core import InputError

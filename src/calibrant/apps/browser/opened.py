@@ -1,4 +1,6 @@
-"""What the app looks at: a table, a log or a study, with its rows and the documents about it."""
+"""What the app looks at: rows, corrected grades, documents, and the process that makes these."""
+
+from __future__ import annotations
 
 import asyncio
 import contextlib
@@ -16,16 +18,126 @@ import msgspec
 import orjson
 import polars as pl
 
-from calibrant.apps.browser.corrections import Corrections
-from calibrant.apps.browser.worker import Stopped, Worker
-from calibrant.core.document import load_document
+import calibrant
+import calibrant.verbs.audit_document
+from calibrant.core.document import dump_document, load_document
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.hints import Call, declared_options
 from calibrant.data.formats import is_study
 from calibrant.data.sources.rows import Rows
+from calibrant.data.streams.engines import Helper, NotDoneError
 from calibrant.data.tables import column_names, scan_table
 from calibrant.report.result import Result
 from calibrant.verbs.opening.open_rows import open_rows
+
+GRADES = ("right", "wrong", "as given")
+_HALF = 0.5
+
+
+class Corrections:
+    """A file of corrections, one a line; the last one of an answer counts.
+
+    Parameters
+    ----------
+    path
+        Where they are kept; the file is made with the first correction.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> kept = Corrections(Path(tempfile.mkdtemp()) / "t.csv.corrections.jsonl")
+    >>> kept.add({"question_id": "q1", "model": "m", "answer": "7", "correct": 0.0}, "right")
+    >>> Corrections(kept.path).grade({"question_id": "q1", "model": "m", "answer": "7"})
+    1.0
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._held: dict[tuple[str, str, str], float] = {}
+        if path.is_file():
+            for line in path.read_bytes().splitlines():
+                self._take(orjson.loads(line))
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, row: Mapping[str, object], grade: str, note: str = "") -> None:
+        """Keep what the grade of an answer should be, or take a correction back."""
+        if grade not in GRADES:
+            raise InputError(f"a grade is one of {', '.join(GRADES)}, got {grade!r}")
+        key = {name: row.get(name) for name in ("question_id", "model", "answer")}
+        entry = {**key, "was": row.get("correct"), "is": grade, "note": note, "at": time.time()}
+        with self.path.open("ab") as file:
+            file.write(orjson.dumps(entry) + b"\n")
+        self._take(entry)
+
+    def grade(self, row: Mapping[str, object]) -> float | None:
+        """Return the corrected grade of an answer; None where nobody corrected it."""
+        return self._held.get(_key(row))
+
+    def graded(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row with the word of its grade; what somebody corrected comes first."""
+        fixed = self.grade(row)
+        grade = row["correct"] if fixed is None else fixed
+        word = "open" if grade is None else "wrong" if grade < _HALF else "right"
+        words = "not graded" if word == "open" else word
+        if fixed is not None:
+            words += ", corrected"
+        return {**row, "grade": word, "grade_words": words, "corrected": fixed is not None}
+
+    def _take(self, entry: Mapping[str, object]) -> None:
+        if entry["is"] == "as given":
+            self._held.pop(_key(entry), None)
+        else:
+            self._held[_key(entry)] = 1.0 if entry["is"] == "right" else 0.0
+
+
+def _key(row: Mapping[str, object]) -> tuple[str, str, str]:
+    return str(row["question_id"]), str(row["model"]), str(row.get("answer") or "")
+
+
+class Stopped(Exception):
+    """The call was stopped before it was done."""
+
+
+class Worker:
+    """Calls verbs one at a time in a process of its own, which is started when needed."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._helper = Helper(_called)
+
+    def start(self) -> None:
+        """Start the process ahead of its first call: loading the libraries takes a while."""
+        self._helper.start()
+
+    def call(self, verb: str, data: Any, settings: Mapping[str, object]) -> Result:
+        """Call a verb and return its result; what it refuses is an `InputError`."""
+        with self._turn:
+            try:
+                document, error = self._helper.ask((verb, data, settings))
+            except NotDoneError:
+                self.stop()
+                raise Stopped from None
+        if error:
+            raise InputError(error)
+        return Result.of_plain(orjson.loads(document))
+
+    def stop(self) -> None:
+        """End the process, and with it the call that it works on."""
+        self._helper.end()
+        self._helper = Helper(_called)
+
+
+def _called(request: tuple[str, Any, Mapping[str, object]]) -> tuple[bytes, str]:
+    """Return the document of a verb as JSON, or what the verb refuses."""
+    verb, data, settings = request
+    try:
+        result = getattr(calibrant, verb.replace(" ", "_"))(data, **settings)
+    except CalibrantError as error:
+        return b"", str(error)
+    return dump_document(result.to_dict()), ""
+
 
 MOST_UPLOADED = 512 * 1024**2
 """Bytes of files that may be dropped on the app together."""

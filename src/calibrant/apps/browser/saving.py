@@ -6,8 +6,7 @@ import polars as pl
 
 from calibrant.apps.browser.opened import AppData
 from calibrant.apps.browser.state import State
-from calibrant.apps.browser.tabs import Tab, call_of
-from calibrant.apps.browser.windows import resolved
+from calibrant.apps.browser.tabs import Tab, call_of, resolved
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call

@@ -17,9 +17,8 @@ from calibrant.apps.browser.opened import MOST_UPLOADED, AppData, BrowserJob, Dr
 from calibrant.apps.browser.saving import saved
 from calibrant.apps.browser.state import PAGE, State, read_state
 from calibrant.apps.browser.table_reading import reading_fields, reading_question
-from calibrant.apps.browser.tabs import Tab, call_of, tab_of
+from calibrant.apps.browser.tabs import Tab, call_of, resolved, tab_of
 from calibrant.apps.browser.traffic import traffic_of
-from calibrant.apps.browser.windows import resolved
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.loopback import LOOPBACK, Handler, Loopback, said

@@ -10,7 +10,7 @@ from calibrant.core.errors import CalibrantError, QuestionError
 from calibrant.data import load_scores
 from calibrant.data.reading.names import name_roles
 from calibrant.data.tables import collect, scan_table
-from calibrant.verbs.opening.read_input import read
+from calibrant.verbs.opening.open_input import read
 
 _ROLES = {"confidence": "confidence", "correct": "right or wrong", "answer": "answer",
           "gold": "right answer", "model": "model", "question": "question",

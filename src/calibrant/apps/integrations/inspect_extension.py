@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.answers.semantics import cluster_answers, grade_answers
 from calibrant.answers.semantics.extract import extract_answer
-from calibrant.core.imports import optional_import
+from calibrant.core.names import optional_import
 from calibrant.data.logs.inspect_log import grade_of
 from calibrant.metrics import metric_estimates, sem_ece
 

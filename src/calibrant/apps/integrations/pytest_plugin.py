@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from calibrant.report.typed import AccuracyResult, AuditResult
+    from calibrant.report.result import AccuracyResult, AuditResult
 
 OPTION = "--calibrant-report"
 NOT_CALIBRATED = ("claim:audit.over_confident=shown", "claim:audit.under_confident=shown")

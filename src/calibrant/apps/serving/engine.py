@@ -1,5 +1,7 @@
 """What happens to one question: models are asked while the policy says so, then it is decided."""
 
+from __future__ import annotations
+
 import asyncio
 import datetime as dt
 import hashlib
@@ -14,17 +16,62 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from calibrant.apps.serving.breaker import Breaker
 from calibrant.apps.serving.measure import NOTHING, Asked, Measure, Measured, UpstreamError
-from calibrant.apps.serving.replies import UNPROMISED, UNRECORDED, Served, ServedReply
-from calibrant.apps.serving.rows import RowFile, check_fields, row_of
-from calibrant.apps.serving.standing import PromiseState
+from calibrant.apps.serving.promise import PromiseState
+from calibrant.apps.serving.replies import (
+    UNPROMISED,
+    UNRECORDED,
+    RowFile,
+    Served,
+    ServedReply,
+    check_fields,
+    row_of,
+)
 from calibrant.core.errors import StorageError
 from calibrant.data.mend.recalibration_map import RecalibrationMap
 from calibrant.models.dispatch.commit import GroupCommit
 from calibrant.models.ledger import Ledger
+from calibrant.trust.policy import UNIT
 from calibrant.trust.policy_file import CALLER, Cell, Row, Said, Step
-from calibrant.trust.selective.policy import UNIT
+
+FAILURES = 5
+"""Failures in a row after which a model is left alone for a while."""
+LEFT_ALONE_S = 20.0
+LONGEST_S = 300.0
+
+
+@dataclass
+class Breaker:
+    """Leaves an endpoint alone that fails again and again; one call then finds out if it is back.
+
+    Examples
+    --------
+    >>> breaker = Breaker()
+    >>> for _ in range(5):
+    ...     breaker.failed(now=0.0)
+    >>> breaker.closed_for(now=1.0), breaker.closed_for(now=21.0)
+    (19.0, 0.0)
+    """
+
+    failures: int = 0
+    until: float = 0.0
+    pause_s: float = LEFT_ALONE_S
+
+    def closed_for(self, now: float) -> float:
+        """Return the seconds for which nothing is sent."""
+        return max(0.0, self.until - now)
+
+    def failed(self, now: float) -> None:
+        """Note a failure."""
+        self.failures += 1
+        if self.failures >= FAILURES:
+            self.until = now + self.pause_s
+            self.pause_s = min(LONGEST_S, 2 * self.pause_s)
+
+    def answered(self) -> None:
+        """Note that it is back."""
+        self.failures, self.until, self.pause_s = 0, 0.0, LEFT_ALONE_S
+
 
 RECENT = 200
 """Questions of late that are held against the labelled ones."""

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from calibrant.apps.serving.engine import ServingEngine
 from calibrant.apps.serving.measure import PassedOn, UpstreamError
 from calibrant.apps.serving.meters import Meters, engine_lines, typed
-from calibrant.apps.serving.replies import ServedReply
-from calibrant.apps.serving.shapes import Answer, as_chat, asked_of
+from calibrant.apps.serving.replies import Answer, ServedReply, as_chat, asked_of
 from calibrant.apps.serving.watching import Watch
 from calibrant.core.errors import InputError, SchemaError, StorageError
 from calibrant.core.loopback import Loopback

@@ -1,9 +1,11 @@
-"""A question as a study asks it: its prompts, its draws, its method, one question at a time."""
+"""A question as a study asks it: prompts, draws and method, also for an answer that is given."""
+
+from __future__ import annotations
 
 import asyncio
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,8 @@ import msgspec
 import polars as pl
 
 from calibrant.answers.confidence import METHODS, Options, needs_of, score_table
+from calibrant.answers.semantics import cluster_answers
 from calibrant.answers.semantics.annotate import annotate
-from calibrant.apps.serving.given import (
-    check_scorable,
-    probe_of,
-    scoring_of,
-    silent_about,
-    stand_in,
-)
 from calibrant.apps.serving.measure import (
     PATIENCE_S,
     Asked,
@@ -29,15 +25,58 @@ from calibrant.apps.serving.measure import (
     patience,
     serving_dispatcher,
 )
-from calibrant.models.asks import Ask, Outcome
+from calibrant.core.errors import InputError
+from calibrant.models.asks import Ask, LedgeredDraw, Outcome
 from calibrant.models.ledger import Ledger
+from calibrant.models.protocol import Completion, Request, Usage
 from calibrant.models.study.config import StudyConfig
 from calibrant.models.study.endpoints import open_client
 from calibrant.models.study.needs import select_probes
 from calibrant.models.study.plan import AskPlanner, PlannedQuestion, Tag
-from calibrant.models.study.recipe import recipe_config
-from calibrant.models.study.tables import DrawRows
+from calibrant.models.study.probes import NEEDS, PROBES
+from calibrant.models.study.prompts import recipe_config
+from calibrant.models.study.runner import DrawRows
 from calibrant.verbs.study.meanings import answer_in, rules_of
+
+
+def scoring_of(method: str) -> dict[str, str]:
+    """Return how scores are made about the answer in the greedy place."""
+    # Consistency is about the most frequent answer, unless it is asked for another one's share.
+    variant = {"variant": "paper"} if method == "consistency" else {}
+    return {"about": "greedy", **variant}
+
+
+def check_scorable(method: str, needs: Sequence[str]) -> None:
+    """Refuse a method that reads what only the model's own answer has."""
+    if any(NEEDS[name].probe == "greedy" and NEEDS[name].logprobs for name in needs):
+        raise InputError(
+            f"{method} reads the tokens of the model's own answer, and a given one has none",
+            hint="certify a policy on self_ask, p_true_prob or consistency to score given answers",
+        )
+
+
+def stand_in(model: str, question: PlannedQuestion, answer: str) -> Outcome:
+    """Return an answer at hand in the place of the model's own greedy one.
+
+    It goes no further than the table that is scored; the ledger keeps what the model said of it.
+    """
+    ask = Ask(Request(model, ()), "", tag=Tag(question, PROBES["greedy"]))
+    finished = Completion(answer, "stop", Usage(0, 0))
+    return Outcome(ask, (LedgeredDraw(0, finished, cached=True),))
+
+
+def silent_about(answer: str, own: str, question: str) -> str:
+    """Say why the confidence in the model's own answer says nothing of the one at hand, if so."""
+    equal = cluster_answers([answer, own], question=question)
+    if own and equal[0] == equal[1]:
+        return ""
+    return f"the model answers {own!r} itself, and this method says nothing of other answers"
+
+
+def probe_of(ask: Ask) -> str:
+    """Return the name of the probe that an ask belongs to."""
+    return Tag.of(ask).probe.name
+
 
 KINDS = ("open", "choice", "number", "binary")
 MOST_TOGETHER = 64

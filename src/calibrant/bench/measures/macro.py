@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.bench.measures.leaves import Leaf
-from calibrant.core.arrays import Array, Floats, Ints, MaybeArray
+from calibrant.core.arrays import Array, Floats, Ints, MaybeArray, RngLike, as_generator
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.stats import intervals, ranking
 

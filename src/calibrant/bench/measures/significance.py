@@ -13,10 +13,9 @@ from scipy import special
 
 from calibrant.bench.measures.leaves import Leaf, ScoreRows
 from calibrant.bench.measures.macro import macro_auroc
-from calibrant.core.arrays import Array, Floats
+from calibrant.core.arrays import Array, Floats, RngLike, as_generator, named_stream
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import RngLike, as_generator, named_stream
 from calibrant.metrics.inputs import is_graded
 from calibrant.metrics.stats.bootstrap import percentile_interval
 from calibrant.metrics.stats.multiplicity import holm

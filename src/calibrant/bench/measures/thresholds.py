@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from calibrant.answers.confidence import METHODS, DrawTable, class_mass, score_table
 from calibrant.bench.measures.leaves import ScoreRows, mixes_of
 from calibrant.bench.measures.macro import macro_auroc
+from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import named_stream
 
 
 def mass_grid(table: DrawTable, *, points: int = 12) -> tuple[float, ...]:

@@ -16,9 +16,9 @@ from calibrant.bench.questions.facts import FactSet, SiblingNames, foreign_entit
 from calibrant.bench.questions.math_rule import MATH_SOURCE, NUMBER_NAMES, math_questions
 from calibrant.bench.questions.question import BenchQuestion, named_answer
 from calibrant.bench.questions.shipped_facts import SHIPPED
+from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
-from calibrant.core.rng import named_stream
 
 NAMED = "names its answer"
 DOMAINS = ("award", "office", "region", "math", "river", "language")

@@ -14,8 +14,8 @@ from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.triples import DOMAIN_RELATION, Triple
 from calibrant.bench.questions.wording import WORDINGS
+from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.rng import named_stream
 from calibrant.data import read_table
 
 _BARE_ID = re.compile(r"[QLP]\d+")

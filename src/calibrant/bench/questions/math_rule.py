@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from calibrant.bench.questions.question import BenchQuestion
+from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.registry import Registry
-from calibrant.core.rng import named_stream
+from calibrant.core.names import Registry
 
 _SMALL_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 _SMALL_PRODUCT = math.prod(_SMALL_PRIMES)

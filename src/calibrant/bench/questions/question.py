@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from calibrant.answers.semantics.text.encoding import strip_accents
+from calibrant.answers.semantics.text.normalise import strip_accents
 from calibrant.core.errors import InputError
 from calibrant.data import read_table, source_name
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import isqrt
 from typing import Any
 
-from calibrant.answers.semantics.text.encoding import strip_accents
+from calibrant.answers.semantics.text.normalise import strip_accents
 from calibrant.bench.questions.facts import FactSet
 from calibrant.bench.questions.question import BenchQuestion, named_answer, normalised
 from calibrant.bench.questions.shipped_facts import (

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from calibrant.answers.semantics.text.encoding import strip_accents
+from calibrant.answers.semantics.text.normalise import strip_accents
 from calibrant.bench.questions.facts import Fact, FactSet, by_subject
 from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import in_a_sentence
-from calibrant.core.imports import data_beside, optional_import
+from calibrant.core.names import data_beside, optional_import
 
 _Sets = dict[str, frozenset[str]]
 

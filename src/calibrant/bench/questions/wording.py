@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant.core.imports import data_beside
-from calibrant.core.registry import Registry
+from calibrant.core.names import Registry, data_beside
 
 Bounds = tuple[float, float]
 WORDS: dict[str, Any] = data_beside(__file__, "data/wordings.toml")

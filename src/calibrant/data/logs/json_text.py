@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 from msgspec import Struct
 
-from calibrant.core.imports import data_beside
+from calibrant.core.names import data_beside
 
 if TYPE_CHECKING:
     from calibrant.data.logs.log import ForeignLog

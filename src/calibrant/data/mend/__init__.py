@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.imports import lazy_exports
+from calibrant.core.names import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.data.mend.estimator import Mend as Mend

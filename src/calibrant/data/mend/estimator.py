@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats, MaybeArray
+from calibrant.core.arrays import Floats, MaybeArray, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.rng import named_stream
 from calibrant.data.mend.learned_score import LearnedScore
 from calibrant.data.mend.recalibration_map import ColumnMap, RecalibrationMap
 from calibrant.metrics.recalibration.base import not_fitted, one_column_tags

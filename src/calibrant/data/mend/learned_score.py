@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from calibrant.core.arrays import Floats
 from calibrant.data.features import FeatureEncoder, column_numbers
-from calibrant.metrics.stats.logistic import intercept_free, ridge_logistic
+from calibrant.metrics.stats.regressions import intercept_free, ridge_logistic
 
 # A logit of 0 or 1 is kept finite, and no standardised value reaches further than this.
 _EDGE = 1e-4

@@ -14,9 +14,8 @@ from typing import Any
 import orjson
 from msgspec import UNSET, Struct, UnsetType, convert
 
-from calibrant.core.imports import data_beside
-from calibrant.core.registry import Registry
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import named_stream
+from calibrant.core.names import Registry, data_beside
 
 Row = Mapping[str, Any]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

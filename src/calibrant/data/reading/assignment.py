@@ -5,18 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 from msgspec import Struct, structs
 
-from calibrant.data.reading.beside import GRADE_ROLES, SAID_ROLES, model_key, models_beside
-from calibrant.data.reading.candidates import (
-    OutcomeCandidate,
-    ReadingChoice,
-    SaidCandidate,
-    agreement,
-    match,
-    say_the_same,
-)
-from calibrant.data.reading.columns import Column
-from calibrant.data.reading.confidences import said_candidates, vocabulary_probabilities
-from calibrant.data.reading.margin import (
+from calibrant.data.reading.alternatives import (
     MARGIN,
     OUTCOME_LEAST,
     ROLE_MARGIN,
@@ -26,11 +15,24 @@ from calibrant.data.reading.margin import (
     is_turned,
     is_weak,
     rivals,
+    variants,
 )
+from calibrant.data.reading.candidates import (
+    OutcomeCandidate,
+    ReadingChoice,
+    SaidCandidate,
+    agreement,
+    match,
+    say_the_same,
+)
+from calibrant.data.reading.cells import Column
+from calibrant.data.reading.confidences import said_candidates, vocabulary_probabilities
 from calibrant.data.reading.names import name_roles
 from calibrant.data.reading.outcomes import outcome_candidates
 from calibrant.data.reading.pairs import class_candidates, pair_candidates
 from calibrant.data.reading.relations import (
+    GRADE_ROLES,
+    SAID_ROLES,
     are_linked,
     is_of_one_class,
     is_threshold,
@@ -38,9 +40,10 @@ from calibrant.data.reading.relations import (
     lift_by_association,
     lift_neutral,
     lift_only,
+    model_key,
+    models_beside,
     verify,
 )
-from calibrant.data.reading.variants import variants
 
 TAKE, ASK, REFUSE = "take", "ask", "refuse"
 _CROWD, _NAMED, _MOSTLY = 4, 2.5, 0.5

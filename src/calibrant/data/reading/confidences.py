@@ -7,11 +7,17 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats
-from calibrant.data.reading.candidates import SaidCandidate
-from calibrant.data.reading.cells import REFUSALS, to_scale, word_scale, word_values
-from calibrant.data.reading.columns import Column
+from calibrant.data.reading.candidates import (
+    LEVELS,
+    MIXED,
+    RANK,
+    RANK_DOWN,
+    SaidCandidate,
+    levels_of,
+    scale_of,
+)
+from calibrant.data.reading.cells import REFUSALS, Column, to_scale, word_scale, word_values
 from calibrant.data.reading.record import FRACTION, PERCENT
-from calibrant.data.reading.scales import LEVELS, MIXED, RANK, RANK_DOWN, levels_of, scale_of
 
 _NAMELESS = 1.8
 """What a column whose name says nothing scores at most."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from calibrant.core.imports import data_beside
+from calibrant.core.names import data_beside
 
 WORDS = data_beside(__file__, "words.toml")
 """Words in the names of columns and in cells, with what they mean."""

@@ -7,8 +7,7 @@ import polars as pl
 
 from calibrant.core.arrays import Floats
 from calibrant.data.reading.candidates import OutcomeCandidate, SaidCandidate
-from calibrant.data.reading.cells import NEITHER, NO, RIGHT, SURE, WRONG, YES
-from calibrant.data.reading.columns import Column
+from calibrant.data.reading.cells import NEITHER, NO, RIGHT, SURE, WRONG, YES, Column
 from calibrant.data.reading.names import share_a_stem, tokens
 
 _CODES = {"c", "i", "x", "up", "down"}

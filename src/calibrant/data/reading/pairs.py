@@ -8,8 +8,7 @@ import polars as pl
 
 from calibrant.core.arrays import Floats
 from calibrant.data.reading.candidates import OutcomeCandidate, SaidCandidate
-from calibrant.data.reading.cells import MISSING_TEXT, NO, RIGHT, WRONG, YES
-from calibrant.data.reading.columns import Column
+from calibrant.data.reading.cells import MISSING_TEXT, NO, RIGHT, WRONG, YES, Column
 from calibrant.data.reading.names import share_a_stem, token_weights, tokens
 from calibrant.data.reading.record import FRACTION
 

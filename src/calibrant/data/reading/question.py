@@ -16,8 +16,7 @@ from calibrant.core.errors import (
 from calibrant.core.hints import Call, Hint
 from calibrant.data.reading.assignment import ReadingDecision
 from calibrant.data.reading.candidates import Match, ReadingChoice
-from calibrant.data.reading.cells import meaning_of
-from calibrant.data.reading.columns import Column
+from calibrant.data.reading.cells import Column, meaning_of
 from calibrant.data.reading.names import columns_called, name_roles
 from calibrant.data.reading.outcomes import outcome_candidates
 from calibrant.data.reading.record import FRACTION

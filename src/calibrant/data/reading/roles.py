@@ -10,13 +10,13 @@ from msgspec import Struct, structs
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.data.reading.assignment import ASK, REFUSE, Named, ReadingDecision, decide
-from calibrant.data.reading.beside import model_of
 from calibrant.data.reading.candidates import ReadingChoice
-from calibrant.data.reading.columns import Column
+from calibrant.data.reading.cells import Column
 from calibrant.data.reading.confidences import said_candidates
 from calibrant.data.reading.derived import Derived, derived_of
 from calibrant.data.reading.names import bare, columns_called
 from calibrant.data.reading.question import options_of, reading_question, refusal
+from calibrant.data.reading.relations import model_of
 from calibrant.data.reading.typed import is_outcome
 
 Peek: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]

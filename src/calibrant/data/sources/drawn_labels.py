@@ -16,11 +16,11 @@ from calibrant.core.hints import Call, Hint
 from calibrant.data import ScoreBlock
 from calibrant.data.label_schema import ALONG, DESIGN, DRAW_COLUMNS, SPREAD, WEIGHT, WHOLE
 from calibrant.data.label_store import LabelStore
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.study import as_study
 from calibrant.data.tables import collect, scan_table
 from calibrant.metrics.blocks.row_block import DrawnBlock, DrawSpread, RowBlock
-from calibrant.metrics.stats.graded.checks import CheckedGrades, Graded
+from calibrant.metrics.stats.graded_checks import CheckedGrades, Graded
 
 # Weights that differ by less are equal but for rounding.
 _SAME = 1e-6

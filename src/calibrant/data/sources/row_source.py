@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from calibrant.core.arrays import Stream, named_stream
 from calibrant.core.errors import error_source
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import Stream, named_stream
 from calibrant.data import ScoreBlock, Scores
 from calibrant.data.label_schema import SPREAD
-from calibrant.data.reading.scales import RANKS
-from calibrant.data.sources.audit_options import (
+from calibrant.data.reading.candidates import RANKS
+from calibrant.data.sources.coverage import table_coverage
+from calibrant.data.sources.draws import drawn_again
+from calibrant.data.sources.input import Input
+from calibrant.data.sources.options import (
     REPEATED,
     AuditOptions,
     AuditSource,
@@ -24,9 +27,6 @@ from calibrant.data.sources.audit_options import (
     graded_by_others,
     not_searched,
 )
-from calibrant.data.sources.coverage import table_coverage
-from calibrant.data.sources.draws import drawn_again
-from calibrant.data.sources.input import Input
 from calibrant.findings.claims.data import coverage_document
 from calibrant.findings.claims.missing import Missing
 from calibrant.metrics.blocks.row_block import RowBlock

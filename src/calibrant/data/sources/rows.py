@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError, require_known
-from calibrant.data.sources.page_questions import by_meaning, page_question
-from calibrant.data.sources.stored_rows import StoredRows
+from calibrant.data.sources.page_rows import StoredRows, by_meaning, page_question
 
 OWN = frozenset({"question_id", "model", "method", "confidence", "correct", "weights"})
 ROW = "row_in_file"

@@ -18,11 +18,10 @@ from calibrant.data.label_schema import WEIGHT
 from calibrant.data.reading.names import name_roles
 from calibrant.data.score_table import models_by_file
 from calibrant.data.sources.draws import with_silent
-from calibrant.data.sources.input import AuditedTable, Input
+from calibrant.data.sources.input import AuditedTable, Input, scores_outside
 from calibrant.data.sources.objects import NO_OUTCOMES
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.sources.provenance import document_head
-from calibrant.data.sources.raw_scores import scores_outside
-from calibrant.data.sources.reading import ReadingOptions
 from calibrant.data.tables import (
     collect,
     column_names,
@@ -30,7 +29,7 @@ from calibrant.data.tables import (
     with_fields,
     with_question_columns,
 )
-from calibrant.findings.verification.refusal import require_labels
+from calibrant.findings.claims.data import require_labels
 
 if TYPE_CHECKING:
     from calibrant.data.sources.drawn_labels import Grades

@@ -20,12 +20,11 @@ from calibrant.data.batches import FilePart, parquet_files, table_parts
 from calibrant.data.formats import is_url
 from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.data.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
-from calibrant.data.sources.audit_options import AuditOptions, AuditSource, SourceBlock
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import AuditOptions, AuditSource, ReadingOptions, SourceBlock
 from calibrant.data.streams import streaming
 from calibrant.data.streams.engines import Engine, LocalEngine, engine_named
 from calibrant.data.streams.stream_search import StreamSearch
-from calibrant.metrics.stats.cell_sums import CellGrid, CellSums
+from calibrant.metrics.stats.binning import CellGrid, CellSums
 
 if TYPE_CHECKING:
     from calibrant.metrics.blocks.cell_block import CellBlock

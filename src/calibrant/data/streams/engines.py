@@ -17,8 +17,8 @@ from typing import IO, Any, Protocol, TypeVar
 
 from calibrant.core.errors import InputError, MissingDependencyError
 from calibrant.core.hints import Hint
-from calibrant.core.imports import optional_import
 from calibrant.core.machine import usable_cores
+from calibrant.core.names import optional_import
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")

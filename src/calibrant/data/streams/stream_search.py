@@ -16,7 +16,7 @@ from calibrant.metrics.stats.dependence import Dependence, DependentGroups
 if TYPE_CHECKING:
     import polars as pl
 
-    from calibrant.data.sources.reading import ReadingOptions
+    from calibrant.data.sources.options import ReadingOptions
     from calibrant.data.streams.streaming import Streamed
 
 # Rows that are looked at, in stretches: neighbours of a sorted table stay beside each other, and

@@ -18,15 +18,15 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
-from calibrant.core.imports import optional_import
+from calibrant.core.names import optional_import
 from calibrant.data import batches
 from calibrant.data.formats import file_format, is_url
 from calibrant.data.part_sums import SumPlan
 from calibrant.data.reading import FRACTION, PERCENT, Reading
 from calibrant.data.reading.roles import Roles, require_column, resolve_roles
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.streams.engines import LocalEngine
-from calibrant.metrics.stats.cell_sums import cell_grid
+from calibrant.metrics.stats.binning import cell_grid
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,6 +1,6 @@
 """Every sentence about data: the hypothesis, the test, the correction for number, the words.
 
-A file per verb. `declared` lists all rules once `calibrant.findings.claims.catalogue` is loaded.
+A file per verb. `declared` lists all rules once `calibrant.findings.claims.checks` is loaded.
 """
 
 from calibrant.findings.claims.claim import (

@@ -1,21 +1,22 @@
-"""What an audit may say: over- or under-confident, off along the scale, able to separate."""
+"""What an audit may say of confidences, and of answers that have none."""
+
+from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import asdict
 
 from calibrant.core.method_words import method_name
 from calibrant.findings.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
-from calibrant.findings.claims.claim import ALPHA, About, Claim, Outcome
+from calibrant.findings.claims.claim import ALPHA, About, Claim, Outcome, rule, subject_name
 from calibrant.findings.claims.data import kept_shares, with_rows_kept
 from calibrant.findings.claims.dependence import clusters_words, of_these_words, unit_words
 from calibrant.findings.claims.grades import on_grades
 from calibrant.findings.claims.margins import more_labels
-from calibrant.findings.claims.words import subject_name
 from calibrant.findings.documents.audits import AuditBlock, Coverage, Significance, Test
-from calibrant.findings.documents.entries import EstimateEntry
+from calibrant.findings.documents.entries import AccuracyEntry, AccuracyPair, EstimateEntry
 
 _ONE_SIDED = (0.0, 1.0)
 # A headline names the best and the worst of at least so many models.
@@ -272,8 +273,47 @@ def calibration_word(claims: Iterable[Claim]) -> str:
     'calibrated'
     """
     outcomes = {claim.id: claim.outcome for claim in claims}
-    for rule, word in ((OVER, "over-confident"), (UNDER, "under-confident")):
-        if outcomes.get(rule.id) == "shown":
+    for side, word in ((OVER, "over-confident"), (UNDER, "under-confident")):
+        if outcomes.get(side.id) == "shown":
             return word
     error = outcomes.get(MISCALIBRATED.id)
     return {"shown": "miscalibrated", "equivalent": "calibrated"}.get(str(error), "undecided")
+
+
+SHARE = rule("accuracy.share", between=lambda facts: "clusters" if facts["clusters"] else "rows")
+REPEATS = rule("accuracy.repeats")
+BETTER = rule("accuracy.better")
+
+
+def accuracy_claims(
+    entries: Sequence[AccuracyEntry], pairs: Sequence[AccuracyPair], level: float
+) -> Iterator[Claim]:
+    """Yield the differences that are shown, the shares right, and the pairs that stay open."""
+    compared = list(_differences(pairs, level))
+    yield from (claim for claim in compared if claim.outcome == "shown")
+    for entry in entries:
+        subject = {"model": entry.model, "group": entry.group}
+        name = subject_name({**subject, "method": None})
+        about = About(subject, {"name": name.replace("The confidence", "It"), "level": level})
+        facts = {"clusters": entry.clusters}
+        yield SHARE.claim("shown", about, facts, estimate=entry.accuracy, n=entry.n)
+        if entry.disagree is not None:
+            yield REPEATS.claim("shown", about, estimate=entry.disagree)
+    yield from (claim for claim in compared if claim.outcome != "shown")
+
+
+def _differences(pairs: Sequence[AccuracyPair], level: float) -> Iterator[Claim]:
+    for pair in pairs:
+        value, low, high = pair.difference.numbers
+        half = (high - low) / 2
+        # Intervals shrink with the root of the number of questions.
+        more = pair.questions * ((half / abs(value)) ** 2 - 1) if value else None
+        facts = {"questions": pair.questions, "more": None if more is None else max(more, 0.0)}
+        yield BETTER.claim(
+            "shown" if pair.p_adjusted <= ALPHA else "undecided",
+            About({"a": pair.a, "b": pair.b}, {"a": pair.a, "b": pair.b, "level": level}),
+            facts,
+            estimate=pair.difference,
+            p_adjusted=pair.p_adjusted,
+            n=pair.questions,
+        )

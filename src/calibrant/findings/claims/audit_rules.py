@@ -1,10 +1,19 @@
 """The rules and sentences of an audit: what is tested, and the words for each outcome."""
 
-from calibrant.findings.claims.claim import ALPHA, ClaimRule, Facts
+from calibrant.findings.claims.claim import (
+    ALPHA,
+    ClaimRule,
+    Facts,
+    count,
+    labels_text,
+    percent,
+    points,
+    points_range,
+    rule,
+)
 from calibrant.findings.claims.grades import grades_sentence
 from calibrant.findings.claims.margins import ERROR_MARGIN, FORECAST_TRUE
 from calibrant.findings.claims.significance import SEPARATION_MARGIN
-from calibrant.findings.claims.words import count, labels_text, percent, points, points_range, rule
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.metrics.stats.clusters import FEWEST
 

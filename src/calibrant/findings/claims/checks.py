@@ -1,14 +1,39 @@
-"""Conditions that a pipeline checks: ``ece>0.05``, ``sem2_ece.high>0.1``, ``claim:ID=shown``."""
+"""All rules of all verbs, and conditions of a pipeline: ``ece>0.05``, ``claim:ID=shown``."""
 
+from __future__ import annotations
+
+import importlib
 import operator
+import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+import calibrant.findings.claims
 from calibrant.core.errors import InputError, require_known
 from calibrant.findings.claims.claim import OUTCOMES, ClaimRule
+
+# Rules that live with what they are about.
+_ELSEWHERE = ("calibrant.bench.evaluation_claims", "calibrant.bench.question_report")
+
+
+def load() -> None:
+    """Load every file that declares rules, so that `declared` lists all rules.
+
+    Examples
+    --------
+    >>> from calibrant.findings.claims import catalogue, declared
+    >>> catalogue.load()
+    >>> "audit.miscalibrated" in [rule.id for rule in declared()]
+    True
+    """
+    for module in pkgutil.iter_modules(calibrant.findings.claims.__path__):
+        importlib.import_module(f"calibrant.findings.claims.{module.name}")
+    for name in _ELSEWHERE:
+        importlib.import_module(name)
+
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -131,9 +156,9 @@ def failed_checks(
 
 
 def _rule(check: Assertion) -> ClaimRule:
-    from calibrant.findings.claims import catalogue, declared
+    from calibrant.findings.claims import declared
 
-    catalogue.load()
+    load()
     rules = {rule.id: rule for rule in declared()}
     require_known([check.metric], rules, "there is no claim {}")
     return rules[check.metric]

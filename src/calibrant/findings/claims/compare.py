@@ -7,10 +7,19 @@ from msgspec import convert
 
 from calibrant.core.estimate import EstimateEntry
 from calibrant.core.method_words import method_name
-from calibrant.findings.claims.claim import About, Claim, ClaimRule, Facts, Outcome
+from calibrant.findings.claims.claim import (
+    About,
+    Claim,
+    ClaimRule,
+    Facts,
+    Outcome,
+    count,
+    joined,
+    labels_text,
+    rule,
+)
 from calibrant.findings.claims.grades import depending, grades_sentence
 from calibrant.findings.claims.margins import COMPARISON_MARGIN, more_labels
-from calibrant.findings.claims.words import count, joined, labels_text, rule
 
 LEAST_QUESTIONS = 20
 """Questions that two models must share. With 10, intervals of equal models exclude 0 in up to 15 %

@@ -1,14 +1,19 @@
-"""What is to be known about the data before any claim: missing, one-sided, with few values."""
+"""What is to be known about the data before any claim: missing, one-sided, unlabelled."""
+
+from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from msgspec import convert
 from msgspec.structs import replace
 
+from calibrant.core.arrays import MaybeArray
+from calibrant.core.errors import UnavailableError
+from calibrant.core.hints import Call, Hint
 from calibrant.core.method_words import method_name
-from calibrant.findings.claims.claim import Claim
-from calibrant.findings.claims.words import count, joined, percent
+from calibrant.findings.claims.claim import Claim, count, joined, percent
 from calibrant.findings.documents.audits import AuditBlock, Coverage
 from calibrant.findings.documents.entries import DataWarning
 
@@ -304,3 +309,36 @@ def unused_weights_warning() -> DataWarning:
 def reading_note(sentence: str) -> DataWarning:
     """Say how the table was read, where something was guessed."""
     return warning("reading", sentence, models=[])
+
+
+NO_LABELS_REASON = "calibration needs a right/wrong column, and no row has a label"
+NO_LABELS_HINT = Hint(
+    "label a small batch: `{next}`, fill the column `correct`, then `{add}`",
+    next=Call("label next", "TABLE", out="batch.csv"),
+    add=Call("label add", "TABLE", "batch.csv"),
+)
+
+
+def require_labels(correct: MaybeArray, *, source: str | None = None) -> None:
+    """Refuse an input that has not a single label, with the reason and the next step.
+
+    Parameters
+    ----------
+    correct
+        The outcomes, or None where there is no column of them.
+    source
+        What the message calls the input.
+
+    Examples
+    --------
+    >>> require_labels([float("nan"), 1.0])
+    >>> require_labels(None)
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.UnavailableError: calibration needs a right/wrong column, and no row ...
+    """
+    if correct is not None:
+        values = np.asarray(correct, dtype=np.float64)
+        if np.isfinite(values).any():
+            return
+    raise UnavailableError(NO_LABELS_REASON, source=source, hint=NO_LABELS_HINT)

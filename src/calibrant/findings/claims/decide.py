@@ -1,14 +1,34 @@
-"""What `decide` may say: an error limit that is kept, and what a threshold saves."""
+"""What `decide`, `cascade` and `mend` may say: limits kept, what they save and gain."""
+
+from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import asdict
 
-from calibrant.findings.claims.claim import About, Claim, Facts, Outcome
+from calibrant.core.estimate import EstimateEntry
+from calibrant.findings.claims.claim import (
+    About,
+    Claim,
+    ClaimRule,
+    Facts,
+    Outcome,
+    about_model,
+    joined,
+    percent,
+    points_range,
+    rule,
+)
 from calibrant.findings.claims.grades import depending, grades_sentence
-from calibrant.findings.claims.words import about_model, joined, percent, rule
-from calibrant.findings.documents.decisions import DecideCost, DecideEntry
+from calibrant.findings.claims.margins import more_rows
+from calibrant.findings.documents.decisions import (
+    CascadePolicy,
+    DecideCost,
+    DecideEntry,
+    MendEntry,
+    MendPromise,
+)
 
 
 def _where(facts: Facts) -> str:
@@ -181,3 +201,127 @@ def _cost_claim(entry: DecideEntry, cost: DecideCost, about: About) -> Claim:
     facts = {"cost": cost.policy.value, "answering": answering, "more": more}
     outcome: Outcome = "shown" if low > 0 else "undecided"
     return CHEAPER.claim(outcome, about, facts, estimate=cost.saved)
+
+
+_MARGIN = 0.02
+# Questions from which on a policy is chosen.
+_FEWEST = 250
+
+
+GUARANTEE = rule("cascade.guarantee")
+
+
+def _as_good(facts: Facts) -> str:
+    if facts["low"] != 0 or facts["high"] != 0 or percent(facts["cost"]) != "100 %":
+        return "cheaper"
+    return "always" if facts["single"] is None else "one"
+
+
+def _sizes(facts: Facts) -> str:
+    return points_range(*sorted((abs(facts["low"]), abs(facts["high"]))))
+
+
+REACHES = rule(
+    "cascade.beats_largest",
+    margin=_MARGIN,
+    equivalent=_as_good,
+    undecided=lambda facts: "few" if facts["words"] is None else "open",
+    asking=lambda facts: "some" if facts["single"] is None else "one",
+    # The largest model is named again only where the sentence has not done so.
+    always=lambda facts: facts["largest"] if facts["single"] else "it",
+    sizes=_sizes,
+)
+
+
+def cascade_claims(policy: CascadePolicy, models: Sequence[str], n: int) -> Iterator[Claim]:
+    """Yield the claims about the policy that was chosen.
+
+    Parameters
+    ----------
+    policy
+        The policy, with its promise.
+    models
+        Names, cheapest first.
+    n
+        Questions that all of them have answered.
+    """
+    subject, promise = {"strategy": policy.rule, "models": list(models)}, policy.promise
+    if promise is None:
+        facts: Facts = {"words": None, "single": None, "n": n, "more": max(_FEWEST - n, 0)}
+        yield REACHES.claim("undecided", About(subject, {"largest": models[-1]}), facts, n=n)
+        return
+    about = About(subject, {"largest": models[-1], "cost": promise.relative_cost.value})
+    if values := promise.guarantee:
+        outcome: Outcome = "shown" if values.certified else "undecided"
+        facts, reached = {"sure": 1 - values.delta}, promise.accuracy
+        yield GUARANTEE.claim(outcome, about, facts, estimate=reached, margin=values.margin)
+    if policy.rule != "single" or values is None:
+        gain = promise.gain
+        names = {name: getattr(policy, name) for name in ("words", "single", "chosen")}
+        facts = {**names, "more": more_rows(gain, _MARGIN)}
+        yield REACHES.claim(_against_largest(gain), about, facts, estimate=gain)
+
+
+def _against_largest(gain: EstimateEntry) -> Outcome:
+    _, low, high = gain.numbers
+    if low > 0 or high < 0:
+        return "shown"
+    return "equivalent" if low > -_MARGIN and high < _MARGIN else "undecided"
+
+
+TOO_FEW_GROUPS = "too few groups"
+"""Verdict of a map whose labels hang together in groups too few to speak of others like them."""
+
+_OUTCOME: dict[str, Outcome] = {
+    "mended": "shown",
+    "not worth it": "equivalent",
+    "too few": "undecided",
+    TOO_FEW_GROUPS: "undecided",
+}
+
+
+def _open(facts: Facts) -> str:
+    if facts["verdict"] == TOO_FEW_GROUPS:
+        return "groups"
+    return "few" if facts["n"] < 200 else "open"
+
+
+OFF_BY = rule("mend.off_by", shown=lambda facts: "rising" if facts["rising"] else "turning")
+GAIN = rule("mend.gain", margin=0.01, undecided=_open)
+COLUMNS = rule(
+    "mend.columns", margin=0.01, undecided=lambda facts: "open" if facts["promise"] else "few"
+)
+
+
+def mend_claims(entry: MendEntry, *, named: bool) -> Iterator[Claim]:
+    """Yield the claims of one map.
+
+    Parameters
+    ----------
+    entry
+        Entry of a mend document.
+    named
+        Whether the sentences name the model: there are several.
+    """
+    about = about_model(entry.model, entry.method, named=named, n=entry.n)
+    promise, columns = entry.promise, entry.columns
+    if promise.off_by is not None:
+        deviation = EstimateEntry(value=promise.off_by, n=entry.n)
+        yield OFF_BY.claim("shown", about, {"rising": entry.rising}, estimate=deviation)
+    yield _gain(GAIN, entry.verdict, promise, about, {})
+    if columns is not None:
+        facts = {"names": columns.names, "promise": columns.promise}
+        yield _gain(COLUMNS, columns.verdict, columns.promise, about, facts)
+
+
+def _gain(
+    rule: ClaimRule, verdict: str, promise: MendPromise | None, about: About, facts: Facts
+) -> Claim:
+    """Return what a map gains: beyond the confidence, or by columns beyond another map."""
+    values = promise or MendPromise(off_by=None, certainty=0.0, gain=None, gain_low=None)
+    return rule.claim(
+        _OUTCOME[verdict],
+        about,
+        {**facts, **asdict(values), "verdict": verdict},
+        estimate=EstimateEntry(value=values.gain, low=values.gain_low, n=about.facts["n"]),
+    )

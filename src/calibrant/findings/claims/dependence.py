@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 from calibrant.core.hints import Hint
-from calibrant.findings.claims.claim import ALPHA
+from calibrant.findings.claims.claim import ALPHA, count, percent
 from calibrant.findings.claims.data import warning
-from calibrant.findings.claims.words import count, percent
 from calibrant.findings.documents.audits import (
     AuditBlock,
     DependenceEntry,

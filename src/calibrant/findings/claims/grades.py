@@ -12,11 +12,19 @@ from msgspec import convert
 from calibrant.core.document import given_places
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call
-from calibrant.findings.claims.claim import ALPHA, About, Claim, ClaimRule, Facts
+from calibrant.findings.claims.claim import (
+    ALPHA,
+    About,
+    Claim,
+    ClaimRule,
+    Facts,
+    count,
+    percent,
+    points_range,
+)
 from calibrant.findings.claims.data import warning
 from calibrant.findings.claims.margins import gap_within
 from calibrant.findings.claims.significance import SEPARATION_MARGIN, gap_p_value, separation_test
-from calibrant.findings.claims.words import count, percent, points_range
 from calibrant.findings.documents.audits import AuditBlock, Checks, Grading, Significance, Test
 from calibrant.findings.documents.entries import UNDEFINED, DataWarning
 

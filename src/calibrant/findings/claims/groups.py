@@ -4,9 +4,16 @@ import math
 from collections.abc import Iterator
 
 from calibrant.core.estimate import EstimateEntry
-from calibrant.findings.claims.claim import About, Claim, ClaimRule, Facts, Outcome
+from calibrant.findings.claims.claim import (
+    About,
+    Claim,
+    ClaimRule,
+    Facts,
+    Outcome,
+    about_model,
+    rule,
+)
 from calibrant.findings.claims.margins import more_rows
-from calibrant.findings.claims.words import about_model, rule
 from calibrant.findings.documents.groups import GroupDifference, GroupEntry, GroupsEntry
 
 # Differences between groups below this are not worth a correction of their own.

@@ -9,9 +9,16 @@ from typing import Any
 from scipy.special import ndtri
 
 from calibrant.core.estimate import EstimateEntry
-from calibrant.findings.claims.claim import About, Claim
-from calibrant.findings.claims.words import labels_text, percent, points, points_range, rule
-from calibrant.findings.documents.judges import JudgeBias, JudgedPair, JudgeEntry
+from calibrant.findings.claims.claim import (
+    About,
+    Claim,
+    labels_text,
+    percent,
+    points,
+    points_range,
+    rule,
+)
+from calibrant.findings.documents.labels import JudgeBias, JudgedPair, JudgeEntry
 from calibrant.metrics.stats.multiplicity import holm
 
 # Levels at which simulations keep every sentence false in at most 5 %.

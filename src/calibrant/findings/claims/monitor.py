@@ -5,9 +5,11 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from calibrant.findings.claims.claim import About, Claim, Facts, Outcome
-from calibrant.findings.claims.data import warning
-from calibrant.findings.claims.words import (
+from calibrant.findings.claims.claim import (
+    About,
+    Claim,
+    Facts,
+    Outcome,
     about_model,
     count,
     joined,
@@ -16,6 +18,7 @@ from calibrant.findings.claims.words import (
     rule,
     subject_name,
 )
+from calibrant.findings.claims.data import warning
 from calibrant.findings.documents.entries import DataWarning
 from calibrant.findings.documents.labels import MonitorEntry
 

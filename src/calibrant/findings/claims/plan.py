@@ -1,12 +1,27 @@
-"""What a plan may say: labels that a claim needs, what labels can claim, who leads by how far."""
+"""What a plan, and labelling, may say: labels that a claim needs, and what labels can claim."""
 
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
 
-from calibrant.findings.claims.claim import About, Claim, Facts, Outcome
+from collections.abc import Iterable, Iterator, Sequence
+
+from calibrant.findings.claims.claim import (
+    About,
+    Claim,
+    Facts,
+    Outcome,
+    about_model,
+    count,
+    percent,
+    points,
+    points_range,
+    rule,
+    subject_name,
+)
 from calibrant.findings.claims.data import warning
-from calibrant.findings.claims.words import count, percent, points, points_range, rule, subject_name
+from calibrant.findings.claims.margins import ROUNDING
 from calibrant.findings.documents.entries import DataWarning, EstimateEntry
 from calibrant.findings.documents.fields import LeaderboardFields
+from calibrant.findings.documents.labels import LabelEntry
 from calibrant.findings.documents.plans import ClaimPlanEntry
 
 
@@ -129,3 +144,29 @@ def labelled_warning(rows: int) -> DataWarning:
     whole = "The one row has" if rows == 1 else f"All {count(rows, 'row')} have"
     text = f"{whole} a label already. An audit says what they show; this plan is for more rows."
     return warning("all_labelled", text)
+
+
+PRECISION = rule("label.precision_reached")
+THRESHOLD = rule("label.claim", decides=lambda facts: "labels" if facts["more"] else "more")
+
+
+def label_claims(
+    entries: Sequence[LabelEntry], *, precision: float | None, threshold: float | None
+) -> Iterator[Claim]:
+    """Yield the claims of a pool that is being labelled, by its goals."""
+    several = len(entries) > 1
+    for entry in entries:
+        if entry.stop is None:
+            continue
+        about = about_model(entry.model, entry.method, named=several, labels=entry.labelled)
+        if precision is not None:
+            reached = entry.stop.half_width <= precision and entry.stop.stop
+            outcome: Outcome = "shown" if reached else "undecided"
+            more, claimed = {"more": entry.more_for_precision}, entry.claimed_accuracy
+            yield PRECISION.claim(outcome, about, more, estimate=claimed, margin=precision)
+        if threshold is not None and (bounds := entry.stop.bounds):
+            _, low, high = bounds.ends
+            below, above = high < threshold - ROUNDING, low > threshold + ROUNDING
+            outcome = "shown" if below or above else "undecided"
+            facts = {"side": "below" if below else "above", "more": entry.more_labels}
+            yield THRESHOLD.claim(outcome, about, facts, estimate=bounds, margin=threshold)

@@ -5,11 +5,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from calibrant.findings.claims.claim import ALPHA, About, Claim, Facts, Outcome
+from calibrant.findings.claims.claim import ALPHA, About, Claim, Facts, Outcome, count, joined, rule
 from calibrant.findings.claims.data import warning
 from calibrant.findings.claims.grades import grades_sentence
 from calibrant.findings.claims.margins import ERROR_MARGIN, more_labels
-from calibrant.findings.claims.words import count, joined, rule
 from calibrant.findings.documents.audits import AuditBlock, SemanticEntry
 from calibrant.findings.documents.entries import DataWarning
 from calibrant.metrics.stats.multiplicity import holm

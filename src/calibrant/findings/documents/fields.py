@@ -14,7 +14,7 @@ import msgspec
 
 from calibrant.core.document import kind_of
 from calibrant.core.errors import SchemaError, did_you_mean
-from calibrant.findings.documents import accuracies, audits, decisions, entries, judges, labels
+from calibrant.findings.documents import audits, decisions, entries, labels
 from calibrant.findings.documents import groups as grouped
 from calibrant.findings.documents import plans as planned
 
@@ -135,8 +135,8 @@ class AccuracyFields(_Head, kind="accuracy"):
     """Document ``calibrant.accuracy/1``: what grades alone say, where there is no confidence."""
 
     dropped: dict[str, Any]
-    results: list[accuracies.AccuracyEntry]
-    pairs: list[accuracies.AccuracyPair]
+    results: list[entries.AccuracyEntry]
+    pairs: list[entries.AccuracyPair]
 
 
 class CompareFields(_Head, kind="compare"):
@@ -195,7 +195,7 @@ class JudgeFields(_Head, kind="judge"):
     """Document ``calibrant.judge/1``."""
 
     dropped: dict[str, Any]
-    results: list[judges.JudgeEntry]
+    results: list[labels.JudgeEntry]
 
 
 class PlanFields(_Head, kind="plan"):

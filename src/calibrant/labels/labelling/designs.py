@@ -10,9 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.core.arrays import Floats, Indices
-from calibrant.core.registry import Registry
-from calibrant.core.rng import RngLike, as_generator
+from calibrant.core.arrays import Floats, Indices, RngLike, as_generator
+from calibrant.core.names import Registry
 from calibrant.labels.labelling.pools import LabelPool, Wave, features, first_look
 from calibrant.metrics.stats.units import systematic_sample
 

@@ -8,9 +8,9 @@ from scipy.special import ndtri, stdtrit
 
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
-from calibrant.findings.verification.refusal import require_labels
+from calibrant.findings.claims.data import require_labels
 from calibrant.labels.labelling.pools import LabelPool, cross_fitted, features
-from calibrant.metrics.stats.error_bound import ece_interval, ece_upper
+from calibrant.metrics.stats.error_bounds import ece_interval, ece_upper
 
 # Labels of overall spread added to every bin: a handful that agree prove no zero spread.
 _PSEUDO = 2.0
@@ -37,7 +37,7 @@ class BinGaps:
     brier, brier_error
         Brier score and its standard error.
     lean
-        How far single labels pull the ECE upwards, see `calibrant.metrics.stats.error_bound`.
+        How far single labels pull the ECE upwards, see `calibrant.metrics.stats.error_bounds`.
     shares
         Variance of a population's ECE because the shares of the bins are random.
     """

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError, UnavailableError
 from calibrant.metrics.stats.cells import SLICE_ROWS, cell_places
-from calibrant.metrics.stats.logistic import intercept_free, ridge_logistic
+from calibrant.metrics.stats.regressions import intercept_free, ridge_logistic
 
 
 @dataclass(frozen=True, slots=True)

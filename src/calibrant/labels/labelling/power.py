@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Floats, Ints, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.rng import named_stream
 from calibrant.findings.documents.plans import ClaimPlan
 from calibrant.labels.labelling.pools import pool_cells
 from calibrant.labels.labelling.stopping import FEWEST_LABELS, flat_z
-from calibrant.metrics.stats.error_bound import claim_holds
+from calibrant.metrics.stats.error_bounds import claim_holds
 
 _RUNS = 1000
 _LOOKS = 40

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Indices, named_stream
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
-from calibrant.core.rng import named_stream
 from calibrant.data.label_schema import (
     ALONG,
     DESIGN,
@@ -29,8 +28,8 @@ from calibrant.data.label_schema import (
 )
 from calibrant.data.label_store import LabelStore
 from calibrant.findings.documents.entries import Part
-from calibrant.labels.labelling.agreement import cohen_kappa, label_noise
 from calibrant.labels.labelling.designs import DEFAULT_DESIGN, draw_wave
+from calibrant.labels.labelling.labellers import cohen_kappa, label_noise
 from calibrant.labels.labelling.pools import (
     LabelDraws,
     LabelPool,

@@ -12,7 +12,7 @@ from calibrant.findings.claims.margins import ROUNDING
 from calibrant.findings.documents.entries import Part
 from calibrant.labels.labelling.estimates import PoolEstimate, bin_gaps, pool_estimate
 from calibrant.labels.labelling.pools import LabelPool
-from calibrant.metrics.stats.sequences import CalibrationSequence
+from calibrant.metrics.stats.multiplicity import CalibrationSequence
 
 # Before this many labels no bound is told: a normal law would describe them badly.
 FEWEST_LABELS = 50

@@ -16,7 +16,7 @@ from calibrant.data.formats import file_format
 from calibrant.data.label_schema import StoredItem
 from calibrant.data.tables import WRITERS, neutral_cells, read_table, unreadable
 from calibrant.data.text_tables import read_cells
-from calibrant.findings.claims.words import count
+from calibrant.findings.claims.claim import count
 from calibrant.labels.labelling.session import LabelSession
 from calibrant.labels.page.server import shown_item
 

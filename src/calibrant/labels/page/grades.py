@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Indices
+from calibrant.core.arrays import Indices, named_stream
 from calibrant.core.document import given_places
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
-from calibrant.core.rng import named_stream
 from calibrant.data import Study
 from calibrant.data.label_schema import ItemKey, ItemState, StoredItem
 from calibrant.data.label_store import LabelStore
@@ -21,9 +20,9 @@ from calibrant.data.sources.provenance import document_head
 from calibrant.data.tables import with_question_columns
 from calibrant.labels.labelling.session import people_of
 from calibrant.labels.page.server import Progress
-from calibrant.metrics.stats.graded.checks import CheckedGrades, Graded, choose_checks
-from calibrant.metrics.stats.graded.estimates import graded_accuracy
-from calibrant.metrics.stats.graded.summary import grader_report
+from calibrant.metrics.stats.graded_checks import CheckedGrades, Graded, choose_checks
+from calibrant.metrics.stats.graded_estimates import graded_accuracy
+from calibrant.metrics.stats.graded_summary import grader_report
 
 DESIGN = "grades"
 _EXAMPLES = 20

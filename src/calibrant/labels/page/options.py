@@ -12,20 +12,18 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.verb import INPUT, Option, declaration, verb
-from calibrant.data.sources.audit_options import table_settings
+from calibrant.data.sources.options import ReadingOptions, table_settings
 from calibrant.data.sources.provenance import document_head
-from calibrant.data.sources.reading import ReadingOptions
 from calibrant.findings.claims.dependence import (
     dependence_entry,
     dependence_notes,
     pool_sentence,
 )
-from calibrant.findings.claims.label import label_claims
+from calibrant.findings.claims.plan import label_claims
 from calibrant.findings.documents.fields import typed
-from calibrant.labels.labelling.agreement import LabelNoise
 from calibrant.labels.labelling.designs import DEFAULT_DESIGN
 from calibrant.labels.labelling.estimates import pool_estimate
-from calibrant.labels.labelling.judged import judged_pool
+from calibrant.labels.labelling.labellers import LabelNoise, judged_pool
 from calibrant.labels.labelling.pools import LabelDraws, LabelPool, share_left
 from calibrant.labels.labelling.power import labels_for_claim
 from calibrant.labels.labelling.session import LabelledBlock, people_of

@@ -1,11 +1,11 @@
-"""Batches of a stream: when each was, and what its labels show."""
+"""Batches of a stream: when each was, what its labels show, and whether the mix moved."""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from operator import attrgetter
 from typing import Any
@@ -16,11 +16,13 @@ from msgspec import structs
 from scipy import special
 
 from calibrant.core.arrays import Array, Floats, Mask
+from calibrant.core.document import Stored
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.findings.documents.entries import Part
 from calibrant.metrics.stats.intervals import joined_reach, logit_interval, wilson_estimate
 from calibrant.metrics.stats.units import UnitInfluence
+from calibrant.trust.traffic_shift import LEAST_ROWS, same_spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +279,75 @@ def _instant(text: str | None) -> dt.datetime | None:
 def days_since_1970(stamp: dt.datetime) -> float:
     """Return an instant as days since 1970-01-01."""
     return stamp.timestamp() / 86_400.0
+
+
+_WEEK = 7
+# Weeks are as good as independent, so that the bound for all of them is nearly reached, and the law
+# of chi-square is a little too light so far out. Part of alpha is left for that.
+_HEAVIER = 2.5
+
+
+@dataclass(slots=True)
+class MixWatch(Stored):
+    """Count groups, and test seven batches at a time against the baseline.
+
+    Parameters
+    ----------
+    before
+        Rows of the baseline by group; after an alarm those of the week that set it off.
+    horizon, alpha
+        Batches over which a false alarm has at most this probability.
+
+    Examples
+    --------
+    >>> watch = MixWatch({"law": 500, "art": 500})
+    >>> for day in range(14):
+    ...     found = watch.update(f"day {day}", {"law": 80 if day > 6 else 50, "art": 50})
+    >>> found["group"], round(found["before"], 2), round(found["now"], 2), found["since"]
+    ('law', 0.5, 0.62, 'day 7')
+    """
+
+    before: dict[str, int]
+    horizon: int = 365
+    alpha: float = 0.05
+    recent: dict[str, int] = field(default_factory=dict)
+    first: str = ""
+    batches: int = 0
+    peak: float = 1.0
+    alarms: list[dict[str, object]] = field(default_factory=list)
+
+    def update(self, label: str, rows: Mapping[str, int]) -> dict[str, object] | None:
+        """Take the rows of a batch by group; return a change that this very batch shows."""
+        if not self.recent:
+            self.first = label
+        for name, count in rows.items():
+            self.recent[name] = self.recent.get(name, 0) + count
+        self.batches += 1
+        if self.batches % _WEEK or sum(self.recent.values()) < LEAST_ROWS:
+            return None
+        now, self.recent = self.recent, {}
+        names = sorted({*self.before, *now})
+        counts = np.array([[side.get(n, 0) for n in names] for side in (self.before, now)], float)
+        looks = _HEAVIER * math.ceil(self.horizon / _WEEK)
+        p = min(1.0, same_spread(counts[:1], counts[1:]) * looks)
+        self.peak = min(self.peak, p)
+        if p > self.alpha:
+            return None
+        share = counts / counts.sum(axis=1, keepdims=True)
+        most = int(np.argmax(np.abs(share[1] - share[0])))
+        change = {
+            "when": label,
+            "since": self.first,
+            "group": names[most],
+            "before": float(share[0, most]),
+            "now": float(share[1, most]),
+            "p_value": p,
+        }
+        self.alarms.append(change)
+        self.before = now
+        return change
+
+    def document(self) -> dict[str, object]:
+        """Return what the watch found, for a document."""
+        last = self.alarms[-1] if self.alarms else None
+        return {"alarm": last, "alarms": self.alarms, "p_value": self.peak}

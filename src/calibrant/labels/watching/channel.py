@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats, Indices, Mask
-from calibrant.core.stored import Stored
+from calibrant.core.document import Stored
 
 # Starts of a change that are looked back to, in batches.
 WINDOW = 250

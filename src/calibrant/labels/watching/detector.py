@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices, Mask
+from calibrant.core.document import Stored
 from calibrant.core.errors import InputError
-from calibrant.core.stored import Stored
 from calibrant.labels.watching import channel
-from calibrant.labels.watching.ordinary_days import OrdinaryDays
+from calibrant.labels.watching.days import OrdinaryDays
 
 _BINS = 4
 # Share of alpha for all confidences together; the ranges have the rest. A change that shows in all

@@ -1,21 +1,26 @@
-"""From a stream of (time, confidence, outcome) to a monitoring document, with a state to go on."""
+"""From a stream of (time, confidence, outcome) to a monitoring document, with its state."""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, SchemaError
+from calibrant.core.places import writing
 from calibrant.findings.documents.labels import WatchAlarm, WatchExpiry
 from calibrant.labels.formulas import half_life, last_day
 from calibrant.labels.watching.batch import (
     Baseline,
     BatchEntry,
+    MixWatch,
     StreamBatch,
     batch_estimates,
     drift_rate,
@@ -23,10 +28,9 @@ from calibrant.labels.watching.batch import (
     number,
     within_days,
 )
+from calibrant.labels.watching.betting import PromiseWatch
+from calibrant.labels.watching.days import WaitingDays
 from calibrant.labels.watching.detector import ChangeDetector, Finding
-from calibrant.labels.watching.mix import MixWatch
-from calibrant.labels.watching.promise import PromiseWatch
-from calibrant.labels.watching.waiting_days import WaitingDays
 
 _ROWS_SHOWN = 400
 # What a saved state holds as it is.
@@ -304,3 +308,47 @@ def _day(time: float | None) -> dt.date | None:
     if time is None or not math.isfinite(time):
         return None
     return dt.date(1970, 1, 1) + dt.timedelta(days=math.floor(time))
+
+
+SCHEMA = "calibrant.monitor_state/2"
+# Its gaps are accuracy minus confidence; they are turned when it is read.
+_FIRST = "calibrant.monitor_state/1"
+
+
+def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatch]:
+    """Return the watches of a state by model and method; none where there is no file yet."""
+    if path is None or not Path(path).exists() or not Path(path).stat().st_size:
+        return {}
+    try:
+        state = json.loads(Path(path).read_text(encoding="utf-8"))
+        if state.get("schema") not in (SCHEMA, _FIRST):
+            rule = f"this is no state of a monitor (schema {state.get('schema')!r})"
+            hint = "name another file: it is created at the end"
+            raise SchemaError(rule, source=str(path), hint=hint)
+        if state["schema"] == _FIRST:
+            _turn_gaps(state["watches"])
+        watches = [CalibrationWatch.from_dict(entry) for entry in state["watches"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        rule = f"the state of the monitor cannot be read ({type(error).__name__})"
+        hint = "name another file, and start the watch anew with a baseline"
+        raise InputError(rule, source=str(path), hint=hint) from None
+    return {(watch.keys["model"], watch.keys["method"]): watch for watch in watches}
+
+
+def _turn_gaps(watches: list[dict[str, Any]]) -> None:
+    for entry in (entry for watch in watches for entry in watch["history"]):
+        value, low, high, *peers = entry["gap"]
+        entry["gap"] = [0.0 - value, 0.0 - high, 0.0 - low, *peers]
+
+
+def save_state(path: str | Path, watches: dict[tuple[str, str], CalibrationWatch]) -> None:
+    """Write the state beside its place, then move it there."""
+    target = Path(path)
+    states = [watch.to_dict() for watch in watches.values()]
+    text = json.dumps({"schema": SCHEMA, "watches": states})
+    half = target.with_name(target.name + ".part")
+    with writing(target):
+        half.write_text(text, encoding="utf-8")
+        os.replace(half, target)

@@ -9,9 +9,8 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Array, Floats, MaybeArray
+from calibrant.core.arrays import Array, Floats, MaybeArray, Stream
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import Stream
 from calibrant.metrics import inputs
 from calibrant.metrics.blocks.cell_error import CellError, CellRows
 from calibrant.metrics.blocks.families import CurvatureRange, Ends, Metric, MetricFamily, RowLoss
@@ -25,7 +24,7 @@ from calibrant.metrics.stats import ranking
 from calibrant.metrics.stats.bootstrap import check_resamples
 from calibrant.metrics.stats.cells import ValueSums
 from calibrant.metrics.stats.intervals import student_share, unseen_share, wilson_ends
-from calibrant.metrics.stats.isotonic import isotonic_fit
+from calibrant.metrics.stats.regressions import isotonic_fit
 from calibrant.metrics.stats.units import (
     MOST_SHARE,
     UnitInfluence,

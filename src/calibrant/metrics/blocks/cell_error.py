@@ -14,7 +14,7 @@ from scipy.special import betainc, ndtr, ndtri, stdtr, stdtrit
 from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.metrics.binned import ReliabilityBins
 from calibrant.metrics.inputs import check
-from calibrant.metrics.stats import cell_bounds, perfect_law
+from calibrant.metrics.stats import error_bounds, perfect_law
 from calibrant.metrics.stats.cells import CellTable, ValueSums, cell_table, structure_z
 from calibrant.metrics.stats.clusters import ClusterSums
 from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
@@ -161,7 +161,7 @@ class CellError(Struct, frozen=True, dict=True):
 
     @cached_property
     def _extra(self) -> float:
-        return cell_bounds.shares_variance(self.table, self._effective) * self.loose_shares
+        return error_bounds.shares_variance(self.table, self._effective) * self.loose_shares
 
     @property
     def _effective(self) -> float:
@@ -184,24 +184,24 @@ class CellError(Struct, frozen=True, dict=True):
         else:
             square = self.clusters.error**2
         shrunk = abs(mean) - square / abs(mean) if mean else 0.0
-        return max(cell_bounds.error_estimate(table), shrunk)
+        return max(error_bounds.error_estimate(table), shrunk)
 
     @cached_property
-    def _bound(self) -> cell_bounds.UpperBound:
+    def _bound(self) -> error_bounds.UpperBound:
         shared = self.clusters
         table = self.table
         square = None if shared is None else shared.variance(table.share, table.stray)
-        return cell_bounds.UpperBound.of(table, self._extra, square)
+        return error_bounds.UpperBound.of(table, self._extra, square)
 
     @cached_property
-    def _planned(self) -> cell_bounds.UpperBound:
+    def _planned(self) -> error_bounds.UpperBound:
         """The bound that a calibrated model would show in the middle."""
         table = self.table
         ratio, plain = math.sqrt(self.noise_ratio), float(self._plain.share @ self._plain.stray)
         if self.clusters is not None and plain > 0:
             ratio *= float(table.share @ table.stray) / plain
         joint = self.clusters is not None
-        return cell_bounds.planned_bound(table, self._spread, ratio, together=joint)
+        return error_bounds.planned_bound(table, self._spread, ratio, together=joint)
 
     def diagram(self, level: float, rows: Floats) -> list[dict[str, object]]:
         """Return the cells in the order of the scale, as a reliability diagram shows them.
@@ -258,7 +258,7 @@ class CellError(Struct, frozen=True, dict=True):
         """Return both ends at a level."""
         if level not in self._ends:
             z = self._quantile(level)
-            low = min(cell_bounds.lower_end(self.table, z, self._extra), self.value)
+            low = min(error_bounds.lower_end(self.table, z, self._extra), self.value)
             self._ends[level] = low, min(max(self._bound.at(z), self.value), 1.0)
         return self._ends[level]
 

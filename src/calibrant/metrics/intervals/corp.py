@@ -18,14 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.core.arrays import Floats, Ints
-from calibrant.core.rng import Stream
+from calibrant.core.arrays import Floats, Ints, Stream
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.metrics.stats.bootstrap import quantiles
 from calibrant.metrics.stats.intervals import normal_quantile
 from calibrant.metrics.stats.inversion import crossing, searched, share_of
-from calibrant.metrics.stats.isotonic import isotonic_fit, isotonic_fits
 from calibrant.metrics.stats.ranking import DistinctSums, Influence
+from calibrant.metrics.stats.regressions import isotonic_fit, isotonic_fits
 
 CELLS = 100
 DRAWS = 150

@@ -16,8 +16,7 @@ from functools import cache, partial
 import numpy as np
 from msgspec import Struct
 
-from calibrant.core.arrays import Floats
-from calibrant.core.rng import Stream
+from calibrant.core.arrays import Floats, Stream
 from calibrant.metrics.intervals.gap_model import GapModel
 from calibrant.metrics.stats.inversion import crossing, refusal, searched, share_of
 

@@ -11,9 +11,8 @@ from calibrant.core.arrays import Floats, MaybeArray
 from calibrant.metrics.binned import bin_statistics
 from calibrant.metrics.inputs import check, check_bins, check_choice
 from calibrant.metrics.recalibration.base import Calibrator
-from calibrant.metrics.stats.isotonic import isotonic_fit
-from calibrant.metrics.stats.logistic import logistic_fit
 from calibrant.metrics.stats.ranking import DistinctSums
+from calibrant.metrics.stats.regressions import isotonic_fit, logistic_fit
 
 
 def _logits(values: Floats, edge: float) -> Floats:

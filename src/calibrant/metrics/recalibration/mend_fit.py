@@ -17,7 +17,7 @@ from calibrant.metrics.recalibration.mend_curve import (
     fit_curves,
     lay_grid,
 )
-from calibrant.metrics.stats.isotonic import rising_fit
+from calibrant.metrics.stats.regressions import rising_fit
 
 # The labels must contradict a rising curve by this much deviance before another one is shipped.
 MOST_DEVIANCE = 9.0

@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.imports import lazy_exports
+from calibrant.core.names import lazy_exports
 
 if TYPE_CHECKING:
-    from calibrant.metrics.semantic.adaptive import AdaptiveRule as AdaptiveRule
-    from calibrant.metrics.semantic.adaptive import adaptive_scores as adaptive_scores
-    from calibrant.metrics.semantic.adaptive import best_selection_size as best_selection_size
     from calibrant.metrics.semantic.chance import noise_floor as noise_floor
-    from calibrant.metrics.semantic.convergence import convergence_curve as convergence_curve
-    from calibrant.metrics.semantic.convergence import gap_slope as gap_slope
+    from calibrant.metrics.semantic.draws import AdaptiveRule as AdaptiveRule
+    from calibrant.metrics.semantic.draws import adaptive_scores as adaptive_scores
+    from calibrant.metrics.semantic.draws import best_selection_size as best_selection_size
+    from calibrant.metrics.semantic.draws import convergence_curve as convergence_curve
+    from calibrant.metrics.semantic.draws import gap_slope as gap_slope
     from calibrant.metrics.semantic.estimators import SemEce as SemEce
     from calibrant.metrics.semantic.estimators import question_scores as question_scores
     from calibrant.metrics.semantic.estimators import sem_ece as sem_ece

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from calibrant.core.arrays import Floats, Ints
-from calibrant.core.rng import RngLike, as_generator
+from calibrant.core.arrays import Floats, Ints, RngLike, as_generator
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.metrics.stats.binning import width_edges
 from calibrant.metrics.stats.splits import exact_cost, sample_splits, split_law

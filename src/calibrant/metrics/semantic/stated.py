@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, RngLike
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import RngLike
 from calibrant.metrics.estimates import metric_estimates
 
 

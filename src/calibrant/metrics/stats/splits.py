@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from calibrant.core.arrays import Floats, Ints, Mask, MaybeArray
+from calibrant.core.arrays import Floats, Ints, Mask, MaybeArray, RngLike, as_generator
 from calibrant.core.errors import InputError
-from calibrant.core.rng import RngLike, as_generator
 
 # Numbers that one chunk of random splits holds at once: a megabyte stays in the cache.
 _CHUNK = 250_000

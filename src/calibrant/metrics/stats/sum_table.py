@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core.arrays import Array, Floats, Indices, Ints
-from calibrant.metrics.stats import cell_sums
+from calibrant.metrics.stats import binning
 from calibrant.metrics.stats.binning import width_edges
 
 # Rows that are worked on at a time, so that they stay in the cache of a core.
@@ -32,7 +32,7 @@ BLOCK_SIZE = 2 << CELL_BITS
 SPARE_BITS = 19
 
 
-FINE_BITS = cell_sums.OFFSET_BITS + SPARE_BITS
+FINE_BITS = binning.OFFSET_BITS + SPARE_BITS
 
 
 POSITION = (1 << FINE_BITS) - (1 << SPARE_BITS)
@@ -55,7 +55,7 @@ class SumTable:
 
     Examples
     --------
-    >>> from calibrant.metrics.stats.cell_sums import cell_grid
+    >>> from calibrant.metrics.stats.binning import cell_grid
     >>> table = SumTable(cell_grid(15))
     >>> number = table.number(("small",))
     >>> table.add(np.array([0.2, 0.9]), np.array([0, 1]), np.array([number]))
@@ -63,7 +63,7 @@ class SumTable:
     array([1, 1])
     """
 
-    def __init__(self, grid: cell_sums.CellGrid) -> None:
+    def __init__(self, grid: binning.CellGrid) -> None:
         self.grid = grid
         self._numbers: dict[tuple[str, ...], int] = {}
         # Rows wait under the codes of their batch; this is the block of every code.
@@ -78,7 +78,7 @@ class SumTable:
     def number(self, key: tuple[str, ...]) -> int:
         """Return the number of the block `key`, a new one where it is new."""
         if key not in self._numbers:
-            cell_sums.require_few(len(self._numbers) + 1)
+            binning.require_few(len(self._numbers) + 1)
             self._numbers[key] = len(self._numbers)
             self._order = np.append(self._order, self._numbers[key])
         return self._numbers[key]
@@ -103,12 +103,12 @@ class SumTable:
             np.add(lane, correct[piece], out=lane, casting="unsafe")
             self._add_piece(confidence[piece], lane)
 
-    def sums(self) -> Mapping[tuple[str, ...], cell_sums.CellSums]:
+    def sums(self) -> Mapping[tuple[str, ...], binning.CellSums]:
         """Return the sums by block."""
         self._count()
         totals = self._sums.totals()
         return {
-            key: totals.get(number) or cell_sums.CellSums.empty(self.grid)
+            key: totals.get(number) or binning.CellSums.empty(self.grid)
             for key, number in self._numbers.items()
         }
 
@@ -162,7 +162,7 @@ class SumTable:
 class _FinePlaces:
     """Where confidences lie, in units of 2^-39 cells; bits below 2^-20 cells mean nothing."""
 
-    def __init__(self, grid: cell_sums.CellGrid) -> None:
+    def __init__(self, grid: binning.CellGrid) -> None:
         self.grid = grid
         self._edges: dict[np.dtype[Any], Array] = {}
         self._product, self._fine = np.empty(PIECE), np.empty(PIECE, np.int64)
@@ -180,7 +180,7 @@ class _FinePlaces:
         # The position inside a coarse cell, moved up: close to an edge it is small or overflows.
         inside = product.view(np.uint64)
         np.left_shift(fine.view(np.uint64), np.uint64(64 - grid.shift - FINE_BITS), out=inside)
-        low = slack << (64 - grid.shift - cell_sums.OFFSET_BITS)
+        low = slack << (64 - grid.shift - binning.OFFSET_BITS)
         high = OVERFLOW - low
         if inside.min(initial=OVERFLOW - 1) < low or inside.max(initial=0) >= high:
             rows = np.flatnonzero((inside < low) | (inside >= high))
@@ -191,7 +191,7 @@ class _FinePlaces:
         """Return places on the side of the nearest edge on which the values are."""
         if values.dtype not in self._edges:
             self._edges[values.dtype] = width_edges(self.grid.coarse, values.dtype)
-        edges, width = self._edges[values.dtype], self.grid.shift + cell_sums.OFFSET_BITS
+        edges, width = self._edges[values.dtype], self.grid.shift + binning.OFFSET_BITS
         edge = (place + slack) >> width
         lower = np.where(values < edges[edge], edge - 1, edge) << width
         return np.asarray(np.clip(place, lower, lower + (1 << width) - 1))
@@ -203,22 +203,22 @@ class _FinePlaces:
         row has, and the first cells of outcome 1.
         """
         inside, flag = self._fine[: place.size], self._flag[: place.size]
-        first = self.grid.cells - cell_sums.STEEP_CELLS
+        first = self.grid.cells - binning.STEEP_CELLS
         np.subtract(place, first, out=inside)
         np.bitwise_and(inside, BLOCK_SIZE - 1, out=inside)
-        np.less(inside, (1 << CELL_BITS) + cell_sums.STEEP_CELLS - first, out=flag)
+        np.less(inside, (1 << CELL_BITS) + binning.STEEP_CELLS - first, out=flag)
         return np.flatnonzero(flag)
 
 
 class _MixedSums:
     """Sums by block: rows and positions in one float, taken apart before they could run over."""
 
-    def __init__(self, grid: cell_sums.CellGrid) -> None:
+    def __init__(self, grid: binning.CellGrid) -> None:
         self.grid = grid
         self._mixed = np.zeros((0, BLOCK_SIZE))
         self._fullest = 0.0
         self._crowded = False
-        self._totals: dict[int, cell_sums.CellSums] = {}
+        self._totals: dict[int, binning.CellSums] = {}
         self._steep: list[tuple[Array, Ints]] = []
         self._steep_rows = 0
 
@@ -255,15 +255,15 @@ class _MixedSums:
         if self._steep_rows > MOST_STEEP:
             self._add_losses()
 
-    def totals(self) -> dict[int, cell_sums.CellSums]:
+    def totals(self) -> dict[int, binning.CellSums]:
         """Return the sums by number of the block; blocks without rows may be missing."""
         self._take_apart()
         self._add_losses()
         return self._totals
 
-    def _total(self, number: int) -> cell_sums.CellSums:
+    def _total(self, number: int) -> binning.CellSums:
         if number not in self._totals:
-            self._totals[number] = cell_sums.CellSums.empty(self.grid)
+            self._totals[number] = binning.CellSums.empty(self.grid)
         return self._totals[number]
 
     def _take_apart(self) -> None:
@@ -294,8 +294,8 @@ class _MixedSums:
         loss[certain] = 0.0
         # Whole numbers below 2^53 add up exactly as floats.
         counts = np.bincount(lane, certain)
-        losses = np.bincount(lane, np.rint(loss / cell_sums.LOSS_UNIT))
-        squares = np.bincount(lane, np.rint(loss**2 / cell_sums.SQUARE_UNIT))
+        losses = np.bincount(lane, np.rint(loss / binning.LOSS_UNIT))
+        squares = np.bincount(lane, np.rint(loss**2 / binning.SQUARE_UNIT))
         for number in np.unique(lane).tolist():
             total, outcome = self._total(number >> 1), number & 1
             total.certain[outcome] += int(counts[number])

@@ -14,9 +14,8 @@ import msgspec
 from calibrant.core import errors
 from calibrant.models import protocol
 from calibrant.models.asks import Ask, LedgeredDraw, Problem, for_draws, split_draws
-from calibrant.models.dispatch.budget import LOOK_AGAIN_S, Budget
 from calibrant.models.dispatch.commit import GroupCommit
-from calibrant.models.dispatch.limit import backoff_s, happens
+from calibrant.models.dispatch.limits import LOOK_AGAIN_S, Budget, backoff_s, happens
 from calibrant.models.ledger import DrawRow, LedgerClaim
 from calibrant.models.replies.codec import encode_completion
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from calibrant.core.errors import InputError, SchemaError, StorageError
-from calibrant.models.dispatch.limit import happens
+from calibrant.models.dispatch.limits import happens
 from calibrant.models.ledger import DrawRow, Ledger, LedgerClaim, Refusal
 from calibrant.models.ledger.repair import ledger_error
 

@@ -7,10 +7,17 @@ from itertools import islice
 
 import msgspec
 
-from calibrant.models.asks import Ask, EndpointNote, Outcome, Plan, Price, RunProgress, split_draws
-from calibrant.models.capabilities import check_request
-from calibrant.models.dispatch.budget import Budget, prompt_tokens_estimate
-from calibrant.models.dispatch.limit import AdaptiveLimit, Trouble
+from calibrant.models.asks import (
+    Ask,
+    EndpointNote,
+    Outcome,
+    Plan,
+    Price,
+    RunProgress,
+    check_request,
+    split_draws,
+)
+from calibrant.models.dispatch.limits import AdaptiveLimit, Budget, Trouble, prompt_tokens_estimate
 from calibrant.models.dispatch.run import Run
 from calibrant.models.dispatch.watch import EndpointWatch
 from calibrant.models.endpoints.http import HttpClient

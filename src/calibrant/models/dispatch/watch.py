@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from calibrant.core.imports import data_beside
+from calibrant.core.names import data_beside
 from calibrant.models.asks import Ask, EndpointNote, LedgeredDraw
 from calibrant.models.protocol import Completion, EndpointRefusedError, Request
 from calibrant.models.replies.tokens import TokenLogprobs

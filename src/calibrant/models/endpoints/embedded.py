@@ -13,11 +13,11 @@ import orjson
 from msgspec import structs
 
 from calibrant.core.errors import CalibrantError, CapabilityError, PermanentClientError
-from calibrant.core.imports import optional_import
 from calibrant.core.machine import usable_cores
-from calibrant.models.capabilities import FULL_SAMPLING, PRESETS, adjusted, check_request
-from calibrant.models.endpoints.weights import sha256_of, weights_path
+from calibrant.core.names import optional_import
+from calibrant.models.asks import FULL_SAMPLING, PRESETS, adjusted, check_request
 from calibrant.models.endpoints.wires import write_request
+from calibrant.models.inference.weights import sha256_of, weights_path
 from calibrant.models.protocol import Capabilities, Completion, Json, Request
 from calibrant.models.replies.chat import read_answer, typed_answer
 

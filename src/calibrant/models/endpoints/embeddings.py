@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.imports import optional_import
+from calibrant.core.names import optional_import
 
 BATCH = 256
 

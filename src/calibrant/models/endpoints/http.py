@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from calibrant.core import errors
 from calibrant.data.limits import limit
 from calibrant.models import protocol
-from calibrant.models.asks import for_draws
-from calibrant.models.capabilities import check_request
+from calibrant.models.asks import check_request, for_draws
 from calibrant.models.endpoints import refused, secrets
 from calibrant.models.replies.malformed_reply import any_json
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from calibrant.core.errors import InputError, TransientClientError
 from calibrant.models import protocol
-from calibrant.models.dispatch.limit import AdaptiveLimit
+from calibrant.models.dispatch.limits import AdaptiveLimit
 
 MOST_CALLS = 256
 FAILURES = 3

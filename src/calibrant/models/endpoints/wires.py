@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from calibrant.core.errors import PermanentClientError, TransientClientError
-from calibrant.models.capabilities import ProviderPreset
+from calibrant.models.asks import ProviderPreset
 from calibrant.models.protocol import Json, Message, Request, image_address
 from calibrant.models.replies.chat import ChatAnswer, ChatChoice, Logprobs, Reply, TokenCounts
 from calibrant.models.replies.malformed_reply import bounded_text, short_name, text_of, token_count

@@ -23,10 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.errors import InputError
-from calibrant.models.endpoints.weights import weights_path
-from calibrant.models.inference.gguf import Array, Gguf
-from calibrant.models.inference.llama import Llama
-from calibrant.models.inference.tokens import Tokenizer
+from calibrant.models.inference.llama import Llama, Tokenizer
+from calibrant.models.inference.weights import Array, Gguf, weights_path
 
 MODEL = "smollm2-135m-instruct"
 ADAPTER = "judge_adapter.npz"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from calibrant.core.errors import PermanentClientError, TransientClientError
 from calibrant.data.limits import limit
 from calibrant.data.spelling import MISSPELT, spells
-from calibrant.models.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
+from calibrant.models.dispatch.limits import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.models.protocol import Completion, Request, Usage
 from calibrant.models.replies import malformed_reply as odd_forms
 from calibrant.models.replies.tokens import Alternatives, TokenLogprobs, refusal

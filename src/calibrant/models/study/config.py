@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.data.study import Study, TabularTask
-from calibrant.models.capabilities import PRESETS
+from calibrant.models.asks import PRESETS
 from calibrant.models.ledger import Caps
 from calibrant.models.study.probes import PROBES, PROMPT_NAMES
 from calibrant.models.study.settings import NEEDED, Settings, setting

@@ -17,7 +17,7 @@ Rows of second turns name the answer they ask about in the column ``about``.
 
 from dataclasses import dataclass
 
-from calibrant.core.imports import data_beside
+from calibrant.core.names import data_beside
 
 POOL = "p_true_pool"
 STATED_POOL = "self_ask_pool"

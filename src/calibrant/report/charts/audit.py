@@ -10,9 +10,12 @@ from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import AuditFields
 from calibrant.report import answers
 from calibrant.report.charts import chart
-from calibrant.report.charts.meanings import meaning_charts, meaning_reliability
 from calibrant.report.charts.plan import ErrorFloors, floor_chart
-from calibrant.report.charts.reliability import reliability_chart
+from calibrant.report.charts.reliability import (
+    meaning_charts,
+    meaning_reliability,
+    reliability_chart,
+)
 from calibrant.report.charts.scales import percent, points
 
 _PANELS = 3

@@ -1,16 +1,303 @@
-"""From a chart to SVG, for a page, a notebook or a file; files of other kinds are made of it."""
+"""From a chart to SVG and files; charts on two axes of numbers are drawn here."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import groupby
 from pathlib import Path
 
 from calibrant.core.errors import InputError
-from calibrant.core.imports import optional_import
-from calibrant.report.charts.chart import Chart, Names
-from calibrant.report.charts.plane import NARROW, WIDE, draw_plane
+from calibrant.core.names import optional_import
+from calibrant.report.charts import svg
+from calibrant.report.charts.chart import (
+    Area,
+    Axis,
+    Band,
+    Chart,
+    CountMarks,
+    Dot,
+    Label,
+    Line,
+    Mark,
+    Names,
+    ReferenceLine,
+)
 from calibrant.report.charts.rows import draw_rows
+from calibrant.report.charts.scales import AxisScale, span, ticks_of
 from calibrant.report.charts.svg import standalone
+
+_NEAR, _FAR = 12, 48
+_CROWDED = 3
+_STRIP = 62
+# Points of a few rows are this small, and those of most rows this large.
+_LEAST, _MOST = 3.0, 7.5
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Width and height of a drawing; a wide one has the names of curves at their ends."""
+
+    width: float
+    height: float
+
+    @property
+    def wide(self) -> bool:
+        """Return whether there is room beside the plane."""
+        return self.width > 600
+
+
+WIDE, MEDIUM, NARROW = Size(760, 430), Size(480, 400), Size(350, 380)
+
+
+def draw_plane(chart: Chart, size: Size) -> svg.Drawing:
+    """Return the chart as a drawing: the frame first, then the marks."""
+    drawing, x, y = _frame(chart, size)
+    for kind in (Area, Band, ReferenceLine, Line, Label):
+        of_kind = [mark for mark in chart.marks if isinstance(mark, kind)]
+        for place, mark in enumerate(of_kind):
+            _draw(drawing, mark, x, y, place)
+    dots = (mark for mark in chart.marks if isinstance(mark, Dot))
+    for tone, several in groupby(dots, key=lambda dot: dot.tone):
+        with drawing.group(tone):
+            for dot in several:
+                _dot(drawing, dot, x, y)
+    _names(drawing, chart, (x, y), size)
+    for counts in (mark for mark in chart.marks if isinstance(mark, CountMarks)):
+        _counts(drawing, counts, x, y.start + 8)
+    return drawing
+
+
+def marks_alone(chart: Chart, size: Size) -> str:
+    """Return the marks without their frame: charts of equal axes share one."""
+    frame, _, _ = _frame(chart, size)
+    return draw_plane(chart, size).marks[len(frame.marks) :]
+
+
+def _frame(chart: Chart, size: Size) -> tuple[svg.Drawing, AxisScale, AxisScale]:
+    assert isinstance(chart.x, Axis)
+    assert isinstance(chart.y, Axis)
+    room = _room_for_names(chart) if size.wide else 14.0
+    counts = any(isinstance(mark, CountMarks) for mark in chart.marks)
+    names = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
+    lines = [] if size.wide else [(mark.tone, "line", mark.name) for mark in names]
+    keys = svg.legend_rows([*lines, *chart.legend], size.width)
+    top = 26.0 + 18 * len(keys)
+    height = size.height + (40 if counts else 0) + 18 * len(keys)
+    foot = height - 48
+    kind = "lines" if any(isinstance(mark, Line) for mark in chart.marks) else "points"
+    drawing = svg.Drawing(size.width, height, chart.title, kind=kind)
+    x = _scale(chart.x, chart.marks, 0, 58, size.width - room - 8)
+    y = _scale(chart.y, chart.marks, 1, foot - (_STRIP if counts else 0), top)
+    drawing.plot = (x.start, x.end, y.start, y.end)
+    drawing.domain = (x.low, x.high, y.low, y.high)
+    _level_lines(drawing, chart.y, x, y)
+    _upright_lines(drawing, chart.x, x, (top, foot), most=5 if size.wide else 3)
+    words = chart.x.title
+    drawing.text((x.start + x.end) / 2, height - 8, words, "axis", anchor="middle")
+    drawing.text(0, top - 11, chart.y.title, "axis")
+    if counts:
+        drawing.text(x.start + 4, y.start + 17, "rows", "small")
+    svg.draw_legend(drawing, keys)
+    return drawing, x, y
+
+
+def _room_for_names(chart: Chart) -> float:
+    names = [mark.name for mark in chart.marks if isinstance(mark, Line) and mark.name]
+    return min(max((svg.text_width(name, 13.5) for name in names), default=2.0) + 14, 210.0)
+
+
+def _scale(axis: Axis, marks: Sequence[Mark], along: int, start: float, end: float) -> AxisScale:
+    if axis.names:
+        return AxisScale(-0.5, len(axis.names) - 0.5, start, end)
+    values = [value for mark in marks for value in _values(mark, along)]
+    return AxisScale(*span(values, axis.low, axis.high, axis.scale), start, end, axis.scale)
+
+
+def _values(mark: Mark, along: int) -> Iterator[float]:
+    """Yield what has to fit on an axis: along x (0) or y (1)."""
+    if isinstance(mark, Dot):
+        yield (mark.x, mark.y)[along]
+        if along:
+            yield from (end for end in (mark.low, mark.high) if end is not None)
+    elif isinstance(mark, Line):
+        yield from (place[along] for place in mark.places)
+    elif isinstance(mark, Band):
+        for x, low, high in mark.places:
+            yield from (low, high) if along else (x,)
+    elif isinstance(mark, ReferenceLine) and (mark.axis == "y") == bool(along):
+        yield mark.at
+    elif isinstance(mark, Area):
+        yield from (mark.start[along], mark.end[along])
+
+
+def _level_lines(drawing: svg.Drawing, axis: Axis, x: AxisScale, y: AxisScale) -> None:
+    place = [(value, axis.words(value)) for value in axis.at] or ticks_of(y, axis.words, 5)
+    for value, words in place:
+        drawing.line(x.start, y(value), x.end, y(value), "grid")
+        drawing.text(x.start - 8, y(value) + 4, words, "tick", anchor="end")
+
+
+def _upright_lines(
+    drawing: svg.Drawing, axis: Axis, x: AxisScale, reach: tuple[float, float], *, most: int
+) -> None:
+    if axis.names:
+        _named_ticks(drawing, axis.names, x, reach[1] + 17)
+        return
+    place = [(value, axis.words(value)) for value in axis.at] or ticks_of(x, axis.words, most)
+    for value, words in place:
+        drawing.line(x(value), *(reach[0], x(value), reach[1]), "grid")
+        drawing.text(x(value), reach[1] + 17, words, "tick", anchor="middle")
+
+
+def _named_ticks(drawing: svg.Drawing, names: Sequence[str], x: AxisScale, y: float) -> None:
+    """Write as many names as keep clear of each other and of the edge."""
+    widest = max(svg.text_width(name, 12) for name in names)
+    step = max(1, -(-int((widest + 12) * len(names)) // int(x.end - x.start)))
+    for place in range(0, len(names), step):
+        if place == 0 or x(place) + svg.text_width(names[place], 12) / 2 <= x.end + 14:
+            drawing.text(x(place), y, names[place], "tick", anchor="middle")
+
+
+def _draw(drawing: svg.Drawing, mark: Mark, x: AxisScale, y: AxisScale, place: int) -> None:
+    if isinstance(mark, Area):
+        (left, bottom), (right, top) = mark.start, mark.end
+        with drawing.group(mark.tone):
+            drawing.rect(x(left), y(top), x(right) - x(left), y(bottom) - y(top), "area")
+    elif isinstance(mark, Band):
+        _band(drawing, mark, x, y)
+    elif isinstance(mark, ReferenceLine):
+        _rule(drawing, mark, x, y, y.end + 12 + 15 * place)
+    elif isinstance(mark, Line):
+        _line(drawing, mark, x, y)
+    elif isinstance(mark, Label):
+        drawing.text(x(mark.x), y(mark.y), mark.words, "small", anchor=mark.anchor)
+
+
+def _band(drawing: svg.Drawing, mark: Band, x: AxisScale, y: AxisScale) -> None:
+    if len(mark.places) < 2:
+        return
+    # Whole pixels: hundreds of bands may be on one page.
+    upper = [(round(x(place)), round(y(high))) for place, _, high in mark.places]
+    lower = [(round(x(place)), round(y(low))) for place, low, _ in reversed(mark.places)]
+    with drawing.group(mark.tone or "plain"):
+        drawing.polygon([*upper, *lower], "area" if mark.tone else "band")
+
+
+def _rule(
+    drawing: svg.Drawing, mark: ReferenceLine, x: AxisScale, y: AxisScale, height: float
+) -> None:
+    """Draw the line; words of several stand below each other, since they may lie close."""
+    with drawing.group(mark.tone, mark.words):
+        look = "dashed" if mark.dashed else "zero"
+        if mark.axis == "x":
+            drawing.line(x(mark.at), y.end, x(mark.at), y.start, look)
+            late = x(mark.at) > (x.start + x.end) / 2
+            side, anchor = (-8, "end") if late else (8, "start")
+            drawing.text(x(mark.at) + side, height, mark.words, "label", anchor=anchor)
+        else:
+            drawing.line(x.start, y(mark.at), x.end, y(mark.at), look)
+            drawing.text(x.end, y(mark.at) - 5, mark.words, "small", anchor="end")
+
+
+def _line(drawing: svg.Drawing, mark: Line, x: AxisScale, y: AxisScale) -> None:
+    places = [(x(px), y(py)) for px, py in mark.places]
+    with drawing.group(mark.tone, mark.name, key=mark.key):
+        drawing.polyline(places, f"series {mark.look}".strip())
+        for (px, py), tip in zip(places, mark.tips, strict=False):
+            if tip:
+                with drawing.group("tip", tip):
+                    drawing.circle(px, py, 6, "hit")
+
+
+def _dot(drawing: svg.Drawing, mark: Dot, x: AxisScale, y: AxisScale) -> None:
+    px, py = x(mark.x), y(mark.y)
+    with drawing.group("", mark.tip or mark.label, key=mark.key):
+        if mark.low is not None and mark.high is not None:
+            faint = " pale-stick" if mark.size < 0.1 else ""
+            drawing.line(px, y(mark.low), px, y(mark.high), f"stick{faint}")
+        radius = 7.0 if mark.shape == "ring" else _LEAST + (_MOST - _LEAST) * mark.size**0.5
+        svg.draw_shape(drawing, mark.shape, px, py, radius)
+        if mark.label:
+            _label(drawing, mark, (px, py), x)
+
+
+def _label(drawing: svg.Drawing, mark: Dot, place: tuple[float, float], x: AxisScale) -> None:
+    """Put the name where it stays inside of the picture: left of its point in the right half."""
+    px, py = place
+    late = px > (x.start + x.end) / 2
+    # At the right edge begin the names of the curves.
+    fits = px + 13 + svg.text_width(mark.label, 13.5) <= x.end
+    below = 22 if mark.shape == "ring" else -12
+    shift_x, shift_y, anchor = {
+        "above": (8, -13, "end"),
+        "beside": (13, 4, "start") if fits else (-13, 4, "end"),
+        "left": (-13, 14, "end"),
+        "right": (13, -8, "start"),
+        "": (4, below, "end") if late else (-4, below, "start"),
+    }[mark.side]
+    drawing.text(px + shift_x, py + shift_y, mark.label, "label", anchor=anchor)
+
+
+def _names(
+    drawing: svg.Drawing, chart: Chart, axes: tuple[AxisScale, AxisScale], size: Size
+) -> None:
+    """Write the names of curves where they end, apart from each other."""
+    names = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
+    if not size.wide or not names:
+        return
+    x, y = axes
+    ends = sorted((y(line.places[-1][1]), number) for number, line in enumerate(names))
+    short = svg.cut_names([line.name for line in names], _room_for_names(chart) - 4)
+    places = _apart([place for place, _ in ends], 17.0, y.end, y.start - 8)
+    for place, (end_y, number) in zip(places, ends, strict=True):
+        line = names[number]
+        end = x(line.places[-1][0])
+        with drawing.group(line.tone, line.name, key=line.key):
+            if x.end - end >= _FAR and len(names) < _CROWDED:
+                # Two curves leave room for a name where each of them ends.
+                drawing.text(end + 8, end_y + 4, line.name, "label")
+                continue
+            if _NEAR < x.end - end < _FAR:
+                # A thin line leads from a curve that ends early to its name; a long one would
+                # cross the others, and the colour tells enough.
+                drawing.line(end + 8, end_y, x.end + 4, place, "leader")
+            drawing.text(x.end + 8, place + 4, short[line.name], "label")
+
+
+def _apart(places: list[float], least: float, top: float, bottom: float) -> list[float]:
+    """Move places so that neighbours are `least` apart and all stay inside.
+
+    Examples
+    --------
+    >>> _apart([10.0, 12.0, 90.0], 15.0, 0.0, 95.0)
+    [10.0, 25.0, 90.0]
+    """
+    moved = list(places)
+    for number in range(1, len(moved)):
+        moved[number] = max(moved[number], moved[number - 1] + least)
+    over = moved[-1] - bottom if moved else 0.0
+    if over > 0:
+        moved[-1] -= over
+        for number in range(len(moved) - 2, -1, -1):
+            moved[number] = min(moved[number], moved[number + 1] - least)
+    return [max(place, top) for place in moved]
+
+
+def _counts(drawing: svg.Drawing, mark: CountMarks, x: AxisScale, top: float) -> None:
+    if not any(mark.counts):
+        return
+    most, foot = max(mark.counts), top + _STRIP - 8
+    step = (x.end - x.start) / len(mark.counts)
+    bars = [
+        (x.start + step * place + 0.5, step - 1, (foot - top) * count / most)
+        for place, count in enumerate(mark.counts)
+        if count
+    ]
+    with drawing.group("first", f"{sum(mark.counts):,} rows"):
+        drawing.columns(bars, foot, "fill")
+
 
 FORMATS = ("svg", "png", "pdf")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calibrant.findings.claims.judge import in_units
 from calibrant.findings.documents.fields import JudgeFields
-from calibrant.findings.documents.judges import JudgedModel, JudgeEntry, ScoreMeaning
+from calibrant.findings.documents.labels import JudgedModel, JudgeEntry, ScoreMeaning
 from calibrant.report.charts.chart import (
     Axis,
     Band,

@@ -16,11 +16,15 @@ from calibrant.core.document import plain
 from calibrant.core.version import __version__
 from calibrant.findings.documents.fields import typed
 from calibrant.report.glossary import glossary
-from calibrant.report.page.island import confidences, frames, metric_columns, policies
 from calibrant.report.page.parts import (
     block_of,
+    confidences,
     document_part,
     drawn,
+    frames,
+    metric_columns,
+    policies,
+    provenance_table,
     safe_json,
     settings_of,
     soft_breaks,
@@ -29,7 +33,6 @@ from calibrant.report.page.parts import (
     term_id,
 )
 from calibrant.report.page.screen import first_screen, leading_document
-from calibrant.report.provenance import provenance_table
 
 __all__ = ["page_asset", "page_templates", "render_html"]
 

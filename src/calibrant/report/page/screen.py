@@ -20,10 +20,9 @@ from calibrant.report.answers import (
     rows_apart,
     warnings_of,
 )
+from calibrant.report.captions import title_line, without_folders
 from calibrant.report.charts import Chart, answer_of
-from calibrant.report.shown_command import without_folders
 from calibrant.report.tables import said_first
-from calibrant.report.titles import title_line
 
 # Kind of document, what its sentence answers, and the claims that answer it, best first.
 _QUESTIONS = (

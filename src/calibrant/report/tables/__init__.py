@@ -9,15 +9,15 @@ from calibrant.findings.claims import Claim
 from calibrant.findings.documents.fields import typed
 from calibrant.report.answers import claims_of
 from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.tables.remarks import wrong_table
+from calibrant.report.captions import wrong_table
 
 # Where the blocks of a kind are made: module and function, loaded when they are asked for.
 KINDS = {
     "accuracy": "lists.accuracy_blocks",
     "analysis": "lists.analysis_blocks",
     "audit": "audit.blocks",
-    "bench": "calibrant.bench.question_tables.blocks",
-    "bench_check": "calibrant.bench.question_tables.check_blocks",
+    "bench": "calibrant.bench.question_report.blocks",
+    "bench_check": "calibrant.bench.question_report.check_blocks",
     "cascade": "decide.cascade_blocks",
     "compare": "compare.blocks",
     "decide": "decide.blocks",

@@ -9,9 +9,13 @@ from calibrant.metrics.blocks.families import Metric
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import graded_without, headline
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
+from calibrant.report.captions import (
+    correction_sentence,
+    named_table,
+    rows_left_out,
+    without_one_method,
+)
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
-from calibrant.report.tables.remarks import correction_sentence, rows_left_out
-from calibrant.report.titles import named_table, without_one_method
 
 NAMED_METRICS = "named metrics"
 """The name of the table of metrics that were asked for: the short view shows it too."""

@@ -8,8 +8,7 @@ from calibrant.findings.documents.fields import CompareFields
 from calibrant.report import cells
 from calibrant.report.answers import headline
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
-from calibrant.report.tables.remarks import pairs_rule, rows_left_out
-from calibrant.report.titles import named_table
+from calibrant.report.captions import named_table, pairs_rule, rows_left_out
 
 _VIEWS = {"raw": "raw", "da": "DA", "ia": "IA", "ca": "CA"}
 _FOOTINGS = {

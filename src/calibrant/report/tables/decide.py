@@ -19,8 +19,8 @@ from calibrant.report.blocks import (
     entry_name,
     table_of,
 )
+from calibrant.report.captions import rows_left_out
 from calibrant.report.cells import Cell, Number, number_cell, percent_cell, points_cell, share_cell
-from calibrant.report.tables.remarks import rows_left_out
 
 _SHOWN = 10
 

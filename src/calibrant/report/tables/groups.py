@@ -21,7 +21,7 @@ from calibrant.report.blocks import (
     entry_name,
     table_of,
 )
-from calibrant.report.tables.remarks import rows_left_out
+from calibrant.report.captions import rows_left_out
 
 _ROWS = 15
 _LOSSES = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.claims.judge import judge_score, size_words
 from calibrant.findings.documents.fields import JudgeFields
-from calibrant.findings.documents.judges import (
+from calibrant.findings.documents.labels import (
     Disagreement,
     JudgeBias,
     JudgedModel,
@@ -23,6 +23,7 @@ from calibrant.report.blocks import (
     cut_text,
     table_of,
 )
+from calibrant.report.captions import rows_left_out
 from calibrant.report.cells import (
     Cell,
     Number,
@@ -32,7 +33,6 @@ from calibrant.report.cells import (
     percent_cell,
     share_cell,
 )
-from calibrant.report.tables.remarks import rows_left_out
 
 _LETTERS = 60
 

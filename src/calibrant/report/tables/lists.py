@@ -12,9 +12,9 @@ from calibrant.core.hints import Hint
 from calibrant.findings.documents import fields
 from calibrant.findings.documents.entries import ImportedLog
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, claims_first, table_of
+from calibrant.report.captions import rows_left_out
 from calibrant.report.cells import Cell, Number, number_cell, percent_cell, points_cell, said_cell
 from calibrant.report.glossary import kind_words
-from calibrant.report.tables.remarks import rows_left_out
 
 # -- files and parts --------------------------------------------------------------------------
 

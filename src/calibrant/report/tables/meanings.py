@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
+from calibrant.findings.claims.claim import count, points
 from calibrant.findings.claims.sem_ece import ROLES, judge_limit_warning, sample_warnings
-from calibrant.findings.claims.words import count, points
 from calibrant.findings.documents.audits import HardQuestion, SemanticEntry
 from calibrant.findings.documents.fields import GradeFields, SemanticsFields
 from calibrant.findings.documents.plans import MeaningPlanEntry

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from calibrant.findings.claims.words import count, percent, subject_name
+from calibrant.findings.claims.claim import count, percent, subject_name
 from calibrant.findings.documents import labels
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import LabelFields, MonitorFields
@@ -16,7 +16,7 @@ from calibrant.report.blocks import (
     entry_name,
     table_of,
 )
-from calibrant.report.tables.remarks import rows_left_out
+from calibrant.report.captions import rows_left_out
 
 _LAST = 12
 _MONTH = 30

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from calibrant.core.hints import Hint
-from calibrant.findings.claims.words import count, percent, points
+from calibrant.findings.claims.claim import count, percent, points
 from calibrant.findings.documents import plans as entries
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import LeaderboardFields, PlanFields, typed

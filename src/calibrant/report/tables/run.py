@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from calibrant.core.hints import Hint
-from calibrant.findings.claims.words import count
+from calibrant.findings.claims.claim import count
 from calibrant.findings.documents.fields import RunFields, StudyFields
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, estimate_cell, money_cell, number_cell

@@ -10,9 +10,8 @@ from rich.text import Text
 
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Hint
-from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims.claim import Claim, count
 from calibrant.findings.claims.next_step import next_step
-from calibrant.findings.claims.words import count
 from calibrant.findings.documents.fields import AuditFields, Fields
 from calibrant.report.answers import (
     badge_of,
@@ -24,14 +23,12 @@ from calibrant.report.answers import (
     warnings_of,
 )
 from calibrant.report.blocks import Paragraph, Table, cut_text
+from calibrant.report.captions import TITLE, broken_command, row_in_words, title_line
 from calibrant.report.cells import Cell, Form, Number, written
 from calibrant.report.names import cut_cells, short_names
-from calibrant.report.shown_command import broken_command
 from calibrant.report.tables.audit import NAMED_METRICS
-from calibrant.report.tables.remarks import TITLE, row_in_words
 from calibrant.report.terminal._fit import more_rows, safe_text
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
-from calibrant.report.titles import title_line
 
 Blocks = Callable[[], Sequence[Paragraph | Table]]
 """Makes the neutral blocks of a document when they are asked for."""

@@ -10,15 +10,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Floats, Ints, named_stream
 from calibrant.core.errors import InputError, require_choice, require_known
-from calibrant.core.rng import named_stream
 from calibrant.data.features import as_frame
-from calibrant.trust.deferral.answers import Answers, gather_answers, model_matrix
-from calibrant.trust.deferral.stage import RULES, Aim, Stage
+from calibrant.trust.deferral.answers import (
+    RULES,
+    Aim,
+    Answers,
+    Stage,
+    gather_answers,
+    model_matrix,
+)
 from calibrant.trust.policy_file import Row, Said, SavedPolicy, Step, stated_confidence
-from calibrant.trust.trees.parts import SHARES, fit_recalibrator, three_parts
-from calibrant.trust.trees.residuals import ResidualModel, residual_model
+from calibrant.trust.trees.residuals import (
+    SHARES,
+    ResidualModel,
+    fit_recalibrator,
+    residual_model,
+    three_parts,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, named_stream
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.rng import named_stream
 from calibrant.metrics.stats.intervals import mean_estimate
 from calibrant.trust.deferral import mixing
 from calibrant.trust.deferral.answers import Answers

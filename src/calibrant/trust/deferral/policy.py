@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from calibrant.core.document import NOT_STORED, Stored, read_by
 from calibrant.core.errors import InputError, require_known
-from calibrant.core.stored import NOT_STORED, Stored, read_by
 from calibrant.trust.deferral.answers import EVERY_QUESTION, VECTOR, QuestionEmbedding
 from calibrant.trust.deferral.cascade import Cascade
 from calibrant.trust.deferral.mixing import hash_share

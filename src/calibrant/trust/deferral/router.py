@@ -12,12 +12,11 @@ import numpy as np
 import polars.selectors as cs
 
 from calibrant.core.arrays import Floats, Ints
+from calibrant.core.document import Stored
 from calibrant.core.errors import InputError, require_choice
-from calibrant.core.stored import Stored
 from calibrant.data.features import FeatureEncoder, as_frame
-from calibrant.trust.deferral.answers import VECTOR, Answers, gather_answers
-from calibrant.trust.deferral.stage import Aim
-from calibrant.trust.linear import directions
+from calibrant.trust.deferral.answers import VECTOR, Aim, Answers, gather_answers
+from calibrant.trust.near_confidence import directions
 from calibrant.trust.policy_file import SCHEMA, Row, Said, SavedPolicy, Step
 from calibrant.trust.trees.tree import Tree, grow_tree
 

@@ -8,14 +8,13 @@ import numpy as np
 
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.estimate import Estimate
-from calibrant.trust.deferral.answers import Answers
+from calibrant.trust.decision_risk import CostMatrix
+from calibrant.trust.deferral.answers import Aim, Answers
 from calibrant.trust.deferral.cascade import Cascade, choose
 from calibrant.trust.deferral.mixing import Mix
 from calibrant.trust.deferral.policy import AlwaysOne, Inner, ValuePolicy
 from calibrant.trust.deferral.router import Router
-from calibrant.trust.deferral.stage import Aim
 from calibrant.trust.deferral.value import ValueModel
-from calibrant.trust.loss.decision import CostMatrix
 
 # What each strategy turns: a tolerated risk, a confidence, a price per right answer.
 STRATEGIES = {

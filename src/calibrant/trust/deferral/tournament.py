@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from msgspec.structs import replace
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.rng import named_stream
 from calibrant.findings.documents.decisions import (
     CascadeColumns,
     CascadeEntry,
@@ -24,9 +23,8 @@ from calibrant.findings.documents.decisions import (
     LearningPoint,
     Strategy,
 )
-from calibrant.trust.deferral.answers import Answers
+from calibrant.trust.deferral.answers import Aim, Answers
 from calibrant.trust.deferral.split_intervals import SplitMeans
-from calibrant.trust.deferral.stage import Aim
 from calibrant.trust.deferral.strategies import (
     STRATEGIES,
     CostCurve,

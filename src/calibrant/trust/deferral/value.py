@@ -17,12 +17,11 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.core.arrays import Floats, Ints, Mask
-from calibrant.core.stored import Stored
+from calibrant.core.document import Stored
 from calibrant.data.mend.learned_score import Columns
-from calibrant.metrics.stats.logistic import intercept_free, ridge_logistic
-from calibrant.trust.deferral.answers import Answers
-from calibrant.trust.deferral.stage import Aim
-from calibrant.trust.linear import ridge_linear
+from calibrant.metrics.stats.regressions import intercept_free, ridge_logistic
+from calibrant.trust.deferral.answers import Aim, Answers
+from calibrant.trust.near_confidence import ridge_linear
 from calibrant.trust.policy_file import Row
 
 Asked = tuple[int, ...]

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.arrays import Ints, Mask
+from calibrant.core.document import Stored
 from calibrant.core.errors import InputError, require_known
-from calibrant.core.stored import Stored
 from calibrant.data.features import level_text
 from calibrant.trust.policy_file import Row
 

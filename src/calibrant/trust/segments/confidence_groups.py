@@ -13,17 +13,15 @@ import numpy.typing as npt
 import polars as pl
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.arrays import Floats, Ints, Mask, named_stream
 from calibrant.core.document import load_document
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
-from calibrant.core.rng import named_stream
 from calibrant.data.features import as_frame, checked_pair
-from calibrant.trust.linear import ConfidenceBasis, least_squares
-from calibrant.trust.near_confidence import ConfidenceCells
+from calibrant.trust.near_confidence import ConfidenceBasis, ConfidenceCells, least_squares
 from calibrant.trust.policy_file import Row, SavedPolicy
 from calibrant.trust.segments.conditions import Candidates, GroupRule, candidate_rules, parse_rule
-from calibrant.trust.segments.group import SearchedGroup, describe, differences
+from calibrant.trust.segments.groups import SearchedGroup, describe, differences
 from calibrant.trust.segments.search import judge_groups, search_groups
 
 

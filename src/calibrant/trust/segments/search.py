@@ -16,8 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats, Mask
-from calibrant.trust.linear import project, projector
-from calibrant.trust.near_confidence import ConfidenceCells
+from calibrant.trust.near_confidence import ConfidenceCells, project, projector
 from calibrant.trust.segments.conditions import Candidates, GroupRule
 
 _DRAWS = 499

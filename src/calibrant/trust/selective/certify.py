@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import betainc
 
 from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.document import Stored
 from calibrant.core.errors import InputError
-from calibrant.core.stored import Stored
 
 # Shares of the labels at which a chain of tests starts, and the part of delta that it brings: most
 # for the strictest threshold that can pass, the rest for confidences whose top is noisy.

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Floats, Ints, named_stream
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import named_stream
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.data.mend.learned_score import LearnedScore
 from calibrant.findings.documents.decisions import (
@@ -27,6 +26,7 @@ from calibrant.findings.documents.decisions import (
     ThresholdPoint,
 )
 from calibrant.metrics.stats.intervals import wilson_estimate
+from calibrant.trust.policy import RawScore, Score, SelectivePolicy
 from calibrant.trust.policy_file import CONFIDENCE
 from calibrant.trust.selective.certify import (
     AskingCosts,
@@ -38,9 +38,9 @@ from calibrant.trust.selective.certify import (
     rows_per_label,
     threshold_grid,
 )
-from calibrant.trust.selective.forecast import LabelForecast
 from calibrant.trust.selective.labels import (
     CertifyingLabels,
+    LabelForecast,
     asked_groups,
     cross_fitted_cost,
     cut_above,
@@ -50,7 +50,6 @@ from calibrant.trust.selective.labels import (
     of_known,
     proportions,
 )
-from calibrant.trust.selective.policy import RawScore, Score, SelectivePolicy
 from calibrant.trust.traffic_shift import Profile
 
 _FEWEST = 30

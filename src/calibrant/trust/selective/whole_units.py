@@ -20,11 +20,11 @@ from calibrant.findings.documents.decisions import (
     UnitField,
 )
 from calibrant.metrics.stats.intervals import wilson_estimate
+from calibrant.trust.policy import SelectivePolicy
 from calibrant.trust.policy_file import CONFIDENCE
 from calibrant.trust.selective.certify import certify, fewest_rows, threshold_grid
 from calibrant.trust.selective.fit import Selective
 from calibrant.trust.selective.labels import proportions
-from calibrant.trust.selective.policy import SelectivePolicy
 from calibrant.trust.traffic_shift import Profile
 from calibrant.trust.units import (
     DROP,

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Floats, Ints, Mask
-from calibrant.core.rng import named_stream
+from calibrant.core.arrays import Floats, Ints, Mask, named_stream
 from calibrant.data.features import FeatureEncoder
 from calibrant.trust.trees.tree import Tree, bin_edges
 

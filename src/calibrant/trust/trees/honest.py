@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats, Mask
+from calibrant.core.arrays import Floats, Mask, named_stream
+from calibrant.core.document import Stored
 from calibrant.core.errors import InputError
-from calibrant.core.rng import named_stream
-from calibrant.core.stored import Stored
 from calibrant.data.features import FeatureEncoder, as_frame
 from calibrant.trust.policy_file import Row
 from calibrant.trust.trees.tree import Tree, grow_tree

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Floats, Indices, Mask
-from calibrant.core.stored import Stored
+from calibrant.core.document import Stored
 
 Ints = npt.NDArray[np.int32]
 

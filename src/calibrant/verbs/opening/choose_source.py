@@ -15,7 +15,7 @@ from calibrant.data.formats import file_format, is_fetched, is_study, is_url, re
 
 if TYPE_CHECKING:
     from calibrant.answers.samples.source import SampleRequest
-    from calibrant.data.sources.audit_options import AuditOptions, AuditSource
+    from calibrant.data.sources.options import AuditOptions, AuditSource
 
 # A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
 STREAM_ROWS = 5_000_000

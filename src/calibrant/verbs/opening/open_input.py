@@ -1,4 +1,6 @@
-"""The one door: whatever a verb was given becomes an input that answers questions."""
+"""The one door: whatever a verb was given becomes an input, and how a table would be read."""
+
+from __future__ import annotations
 
 import dataclasses
 import os
@@ -20,7 +22,7 @@ from calibrant.data.reading.derived import set_grader
 from calibrant.data.reading.names import outcome_columns
 from calibrant.data.sources.input import Input
 from calibrant.data.sources.objects import STDIN, plain_input
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.sources.tables import OpenArrays, OpenStudy, OpenTables
 from calibrant.data.tables import collect, column_names, scan_table
 
@@ -143,7 +145,7 @@ def open_input(
     store = labels_of(pool, labels, correct) if beside or labels else None
     if store is not None:
         # Loaded here: few tables have labels beside them, and joining them needs the designs.
-        from calibrant.labels.open_labels import OpenLabels
+        from calibrant.labels.pool import OpenLabels
 
         return OpenLabels(data, store)
     if isinstance(data, Study) or (path and is_study(data)):
@@ -257,3 +259,54 @@ def only_of(scores: Scores, **wanted: str | None) -> Scores:
             require_known([name], names, f"there is no {column} {{}}")
             scores = scores.only(**{column: [name]})
     return scores
+
+
+_NAMED = {"question_id": "question"}
+
+
+def read(data: Any, **asked: Any) -> Reading:
+    """Return how a table is read: roles of its columns, scale, right words, what is left out.
+
+    Every verb takes the reading in the place of the table, and reads it in this way.
+
+    Parameters
+    ----------
+    data
+        Whatever a verb takes: a path, a dataframe, a mapping of columns, a list of these.
+    **asked
+        Options of reading, as every verb has them: columns by role, ``scale``, ``right`` ..
+
+    Raises
+    ------
+    calibrant.core.errors.QuestionError
+        Where the table leaves a doubt: its `readings` are the ways to read it, each with the
+        options that choose it.
+
+    Examples
+    --------
+    >>> reading = read({"certainty": ["90 %", "40 %", ""], "ok": ["yes", "no", "yes"]})
+    >>> reading.columns, reading.scale, reading.words, reading.left_out
+    ({'confidence': 'certainty', 'correct': 'ok'}, 'percent', 'yes/no', {'confidence_missing': 1})
+    """
+    names = {name: value for name, value in asked.items() if value is not None}
+    unknown = [name for name in names if name not in ReadingOptions.__struct_fields__]
+    if unknown:
+        known_values = ", ".join(ReadingOptions.__struct_fields__)
+        raise InputError(
+            f"no option of reading is called {unknown[0]!r}", hint=f"known: {known_values}"
+        )
+    options = ReadingOptions(**names)
+    handle = open_input(data, options.correct, scale=options.scale, ranked=True)
+    source, values = handle.probabilities_table(options)
+    if handle.whole_record:
+        values = replace(values, on_invalid=values.on_invalid or "drop")
+    scores = load_scores(source, **asdict(values), ranks=True, features=[])
+    result = scores.reading
+    columns = {} if result.models else result.columns
+    choice = {_NAMED.get(role, role): column for role, column in columns.items()}
+    for made in ("correct", "confidence"):
+        if "gold" in result.options or (made == "correct" and "probs" in result.options):
+            choice.pop(made, None)
+    scale = {} if " or " in result.scale or result.scale == "fraction" else {"scale": result.scale}
+    options_of = {**choice, **scale, **result.options, **names}
+    return replace(result, source=data, options=options_of, asked=names, left_out=scores.dropped)

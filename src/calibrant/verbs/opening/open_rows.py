@@ -17,9 +17,9 @@ from calibrant.data import Scores, load_scores, read_table, scan_table
 from calibrant.data.reading.names import columns_called
 from calibrant.data.rules import RULES
 from calibrant.data.sources.input import Input
-from calibrant.data.sources.reading import ReadingOptions
+from calibrant.data.sources.options import ReadingOptions
+from calibrant.data.sources.page_rows import StoredRows
 from calibrant.data.sources.rows import LEFT_OUT, OWN, ROW, UNNAMED, Rows
-from calibrant.data.sources.stored_rows import StoredRows
 from calibrant.data.tables import with_question_columns
 from calibrant.verbs.opening.choose_source import is_large
 from calibrant.verbs.opening.open_input import open_input

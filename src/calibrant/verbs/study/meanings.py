@@ -10,13 +10,13 @@ from calibrant.answers.samples.source import reading_judge
 from calibrant.answers.semantics.asking import ClientAsker
 from calibrant.answers.semantics.extract import extract_answer
 from calibrant.answers.semantics.llm_judge import LLMJudge, open_judge
-from calibrant.answers.semantics.options import SemanticsOptions
+from calibrant.answers.semantics.settle import SemanticsOptions
 from calibrant.data import Study
 from calibrant.models.endpoints.embeddings import open_embedder
 from calibrant.models.study.config import SemanticsConfig, StudyConfig
+from calibrant.models.study.costs import load_prices, price_of
 from calibrant.models.study.endpoints import open_client
 from calibrant.models.study.plan import PlannedQuestion
-from calibrant.models.study.prices import load_prices, price_of
 
 
 def answer_in(question: PlannedQuestion, text: str) -> str | None:

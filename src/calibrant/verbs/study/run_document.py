@@ -10,8 +10,8 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.version import __version__
 from calibrant.models.study.config import ModelConfig, StudyConfig
-from calibrant.models.study.forecast import Forecast
-from calibrant.models.study.foreign_hosts import agree_to_keys
+from calibrant.models.study.costs import Forecast
+from calibrant.models.study.endpoints import agree_to_keys
 from calibrant.models.study.plan import Inquiry
 
 
@@ -124,7 +124,7 @@ def spending_question(
 
     Examples
     --------
-    >>> from calibrant.models.study.forecast import ForecastRow
+    >>> from calibrant.models.study.costs import ForecastRow
     >>> row = ForecastRow("gpt", "verb", "verb", 200, 0, 200, 9000, 4000, 2.5)
     >>> print(spending_question(Forecast((row,)), paid=["gpt"], limit=1.0))
     This study sends up to 200 calls (13,000 tokens) to gpt. They cost at most $2.50, and the

@@ -10,9 +10,8 @@ from importlib import resources
 import orjson
 
 from calibrant.answers.semantics.same.forms import STOP_WORDS
-from calibrant.answers.semantics.same.marks import GENERIC
-from calibrant.answers.semantics.text.encoding import squeeze
-from calibrant.answers.semantics.text.normalise import Normaliser, Once
+from calibrant.answers.semantics.text.names import GENERIC
+from calibrant.answers.semantics.text.normalise import Normaliser, Once, squeeze
 from calibrant.answers.semantics.text.words import near_word, phrases
 
 # The weights of the phrase model; the file says how they were fitted.

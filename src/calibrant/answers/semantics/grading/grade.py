@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.answers.semantics.extract import extract_letter, not_attempted
-from calibrant.answers.semantics.grading import doubt
+from calibrant.answers.semantics.grading import verdict
 from calibrant.answers.semantics.grading.evidence import (
     NO_COMMON_WORD,
     BagReader,
@@ -24,8 +24,7 @@ from calibrant.answers.semantics.grading.verdict import (
 )
 from calibrant.answers.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.answers.semantics.same.rules import relate, why_same
-from calibrant.answers.semantics.text.encoding import clean_text
-from calibrant.answers.semantics.text.normalise import Normaliser, strip_lead_in
+from calibrant.answers.semantics.text.normalise import Normaliser, clean_text, strip_lead_in
 from calibrant.answers.semantics.typed import Relation
 from calibrant.answers.semantics.typed.wording import unexplained
 from calibrant.core import InputError
@@ -229,7 +228,7 @@ class Grader:
             if relation is Relation.SAME:
                 unsure = rule == "name" and unexplained(answer.words, form.words)
                 return Ruled(_ruled(True, unsure or rule))
-            left_open |= relation is Relation.UNSURE and rule in doubt.OPEN
+            left_open |= relation is Relation.UNSURE and rule in verdict.OPEN
             refuted = _refuting_rule(answer, relation, rule)
             if refuted is None:
                 possible.append(alias)
@@ -237,7 +236,7 @@ class Grader:
                 against.add(refuted)
         if not possible:
             # The least sure of several rules speaks for all.
-            rule = min(against, key=lambda rule: (doubt.RULES.get(rule, doubt.SURE), rule))
+            rule = min(against, key=lambda rule: (verdict.RULES.get(rule, verdict.SURE), rule))
             return Ruled(_ruled(False, rule))
         return Ruled(None, possible, left_open)
 
@@ -250,7 +249,7 @@ class Grader:
             features = evidence(answer, self._bag(alias), request, aliases=len(aliases))
             if features is not None:
                 best = max(best, phrase_probability(features))
-        if best >= 0.5 and doubt.denies(text, aliases, question):
+        if best >= 0.5 and verdict.denies(text, aliases, question):
             return _ruled(False, "denied")
         reply = self.reader(text)
         names = reply.named and any(
@@ -259,7 +258,7 @@ class Grader:
         # 'May 5, 2004' and '2004' are right: 'June 6, 2004' names the year alone.
         other_day = any(other_date(answer, self._bag(alias)) for alias in aliases)
         if ruled.left_open or names or other_day:
-            best = doubt.kept_open(best)
+            best = verdict.kept_open(best)
         return Grade(best >= 0.5, "phrase", probability=best)
 
 
@@ -273,7 +272,7 @@ class Ruled:
 
 
 def _ruled(correct: bool, rule: str) -> Grade:
-    return Grade(correct, rule, probability=doubt.rule_probability(correct, rule))
+    return Grade(correct, rule, probability=verdict.rule_probability(correct, rule))
 
 
 def _refuting_rule(answer: Form, relation: Relation, rule: str) -> str | None:

@@ -6,10 +6,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, product
 
-from calibrant.answers.semantics.same.marks import SMALL_WORDS
 from calibrant.answers.semantics.same.mathematics import looks_like_formula
-from calibrant.answers.semantics.text.encoding import squeeze, strip_accents, unify_unicode
-from calibrant.answers.semantics.text.normalise import Normaliser, Once, is_formula, strip_lead_in
+from calibrant.answers.semantics.text.names import SMALL_WORDS
+from calibrant.answers.semantics.text.normalise import (
+    Normaliser,
+    Once,
+    is_formula,
+    squeeze,
+    strip_accents,
+    strip_lead_in,
+    unify_unicode,
+)
 from calibrant.answers.semantics.text.numbers import Date, parse_date
 from calibrant.answers.semantics.text.words import listed, singular
 from calibrant.answers.semantics.typed import LONGEST, UNWORDED, Types, read_types

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from calibrant.core.imports import optional_import
+from calibrant.core.names import optional_import
 
 _DEEPEST = 4
 _MOST_TERMS = 300

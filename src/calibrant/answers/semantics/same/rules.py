@@ -3,9 +3,8 @@
 import re
 
 from calibrant.answers.semantics.same.forms import Cues, Form, FormReader, read_cues
-from calibrant.answers.semantics.same.marks import KINDS, another_member, told_apart
 from calibrant.answers.semantics.same.mathematics import same_formula
-from calibrant.answers.semantics.text.names import same_name
+from calibrant.answers.semantics.text.names import KINDS, another_member, same_name, told_apart
 from calibrant.answers.semantics.text.words import listed, opposed, read_names
 from calibrant.answers.semantics.typed import Relation, Verdict, compare_types
 from calibrant.answers.semantics.typed.relation import decided

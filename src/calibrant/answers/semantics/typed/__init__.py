@@ -10,21 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant.answers.semantics.typed.brackets import (
+from calibrant.answers.semantics.typed.notation import (
     Interval,
+    compare_code,
     compare_complexities,
+    compare_formulas,
     compare_intervals,
     compare_listings,
     inside,
+    read_code,
     read_complexity,
+    read_formula,
     read_interval,
     read_listing,
-)
-from calibrant.answers.semantics.typed.formulas import (
-    compare_code,
-    compare_formulas,
-    read_code,
-    read_formula,
 )
 from calibrant.answers.semantics.typed.quantities import (
     Quantity,

@@ -1,0 +1,138 @@
+"""Names and what they stand for: loaded on first use, optional dependencies, and registries."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn, TypeVar
+
+from calibrant.core.errors import InputError, MissingDependencyError, require_known
+
+_IMPORT = re.compile(r"^ *from (\S+) import \(?\s*(\w+) as (\w+),?\s*\)?$", re.MULTILINE)
+
+
+def data_beside(module: str, name: str) -> dict[str, Any]:
+    """Return what a TOML file beside a module of the package holds."""
+    return tomllib.loads((Path(module).parent / name).read_text(encoding="utf-8"))
+
+
+def lazy_exports(
+    package: str,
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package that imports names when asked for.
+
+    The names are written once, as imports that only type checkers run: every line
+    ``from calibrant.core.arrays import named_stream as named_stream`` of the package's source.
+
+    A name that is also the name of a module of the package must be imported by the package
+    itself: whoever imports the module first would otherwise bind the module under that name.
+
+    Parameters
+    ----------
+    package
+        ``__name__`` of the package.
+
+    Examples
+    --------
+    >>> find, names, public = lazy_exports("calibrant.core")
+    >>> find("named_stream").__name__, find("rng").__name__, "named_stream" in public
+    ('named_stream', 'calibrant.core.arrays', True)
+    >>> find("other")
+    Traceback (most recent call last):
+    ...
+    AttributeError: module 'calibrant.core' has no attribute 'other'
+    """
+    spec = sys.modules[package].__spec__
+    # Read from its file: a loader need not hand out the source, and that of pytest does not.
+    source = Path(spec.origin).read_text("utf-8") if spec is not None and spec.origin else ""
+    home = {here: (module, exists) for module, exists, here in _IMPORT.findall(source)}
+
+    def find(name: str) -> Any:
+        module, exists = home.get(name, (package, name))
+        try:
+            value = importlib.import_module(f"{package}.{exists}" if module == package else module)
+        except ModuleNotFoundError as error:
+            if error.name != f"{package}.{exists}":
+                raise
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+        value = value if module == package else getattr(value, exists)
+        # Bound as an import would bind it, so that it is looked for once.
+        setattr(sys.modules[package], name, value)
+        return value
+
+    # What a package hands on is what it shows: not the machinery that does it.
+    public = sorted(home)
+    return find, lambda: public, public
+
+
+def optional_import(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import `module` or say what to install.
+
+    Parameters
+    ----------
+    module
+        Dotted module name.
+    extra
+        The extra of calibrant that brings it.
+    purpose
+        What it is needed for, in words that complete 'needed for ...'.
+
+    Examples
+    --------
+    >>> optional_import("no_such_module", extra="ray", purpose="running on a cluster")
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.MissingDependencyError: no_such_module is needed for running on a cluster
+      -> pip install 'calibrant[ray]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and not module.startswith(error.name):
+            raise
+        raise MissingDependencyError(
+            f"{module} is needed for {purpose}\n  -> pip install 'calibrant[{extra}]'"
+        ) from error
+
+
+T = TypeVar("T")
+
+
+class Registry(dict[str, T]):
+    """Names to entries, in order of registration.
+
+    Examples
+    --------
+    >>> colours: Registry[int] = Registry("colour")
+    >>> colours.add("red", 1)
+    >>> colours["rde"]
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: there is no colour 'rde'
+      -> did you mean 'red'?
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def add(self, name: str, entry: T) -> None:
+        """Register `entry`; a name is given once."""
+        if name in self:
+            raise InputError(f"the {self.kind} {name!r} is registered already")
+        self[name] = entry
+
+    def arrange(self, names: Iterable[str]) -> None:
+        """Put the entries into this order; each name must be registered."""
+        arranged = {name: self[name] for name in names}
+        self.clear()
+        self.update(arranged)
+
+    def __missing__(self, name: str) -> NoReturn:
+        require_known([name], self, f"there is no {self.kind} {{}}")
+        raise KeyError(name)

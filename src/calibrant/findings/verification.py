@@ -1,0 +1,284 @@
+"""The verification block of an audit: what these labels can show about this model."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from calibrant.core.arrays import Floats, Indices, MaybeArray, RngLike, Stream, as_generator
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.findings.claims.data import require_labels
+from calibrant.findings.documents.entries import Part
+from calibrant.findings.verification_cells import (
+    CELLS,
+    ECE_BINS,
+    NULL_DRAWS,
+    ResampledCells,
+    SlopeEntry,
+    Spread,
+    Steepness,
+    cell_of,
+    observed_cells,
+    resample_cells,
+    resample_rows,
+    steepness,
+)
+from calibrant.metrics.inputs import check_weights
+from calibrant.metrics.stats import floors
+from calibrant.metrics.stats.bootstrap import quantiles
+
+if TYPE_CHECKING:
+    from calibrant.metrics.blocks.cell_block import CellBlock
+    from calibrant.metrics.blocks.row_block import RowBlock
+
+
+_RESAMPLES = 150
+_Z = float(ndtri(0.975))
+
+
+class DataResolution(Part, frozen=True):
+    """How precisely this very data shows the calibration error."""
+
+    ece: Estimate
+    bins: int
+    half_width: float
+    if_calibrated: float
+
+
+class VerificationBlock(Part, frozen=True):
+    """How precise labels let one be.
+
+    `lipschitz_resolutions` has one entry per binning, `lipschitz_note` says why the steepness
+    cannot be estimated, or None.
+    """
+
+    labels: int
+    error_rate: Estimate
+    lipschitz: Estimate
+    lipschitz_resolutions: list[SlopeEntry]
+    lipschitz_note: str | None
+    passive_floor: Estimate
+    active_floor: Estimate
+    accuracy_floor: Estimate
+    optimal_bins: int | None
+    resolution: DataResolution
+
+
+def verification_block(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    weights: MaybeArray = None,
+    units: MaybeArray = None,
+    resamples: int = _RESAMPLES,
+    rng: RngLike = 0,
+) -> VerificationBlock:
+    """Say how precise these labels let one be: error rate, steepness of the gap, worst cases.
+
+    Parameters
+    ----------
+    confidence
+        Confidences in [0, 1], shape (n,).
+    correct
+        Outcomes in [0, 1], shape (n,), without gaps.
+    weights
+        Row weights; the number of labels is then Kish's effective number.
+    units
+        Unit of each row (question); labels are counted, and resampled, by unit.
+    resamples
+        Bootstrap resamples behind the interval of the Lipschitz constant and the resolution.
+    rng
+        Seed or generator.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.5, 1.0, size=5000)
+    >>> block = verification_block(p, rng.uniform(size=p.size) < p - 0.2)
+    >>> round(block.error_rate.value, 2)
+    0.46
+    """
+    p, y, w, u = _checked(confidence, correct, weights, units)
+    generator = as_generator(rng)
+    plain = u is None and bool(np.all(w == 1.0)) and bool(((y == 0) | (y == 1)).all())
+    observed = observed_cells(p, y, w)
+    if plain:
+        draws = resample_cells(observed, len(p), resamples, generator)
+    else:
+        draws = resample_rows(p, y, w, u, resamples, generator)
+    return _from_draws(observed, draws, _label_count(w, u), plain, (p, w), generator)
+
+
+def verification_of(block: RowBlock | CellBlock, *, rng: RngLike = 0) -> VerificationBlock:
+    """Return the verification block of rows or of merged sums."""
+    from calibrant.metrics.blocks.row_block import RowBlock
+
+    if isinstance(block, RowBlock):
+        weights, units = block.given_weights, block.given_units
+        return verification_block(*block.given, weights=weights, units=units, rng=rng)
+    sums, generator = block.verification_sums(), as_generator(rng)
+    observed = ResampledCells(*(sums[name][None] for name in ("rows", "hits", "confidence")))
+    draws = resample_cells(observed, block.n, _RESAMPLES, generator)
+    return _from_draws(observed, draws, block.n, True, (sums["means"], sums["counts"]), generator)
+
+
+def _from_draws(
+    observed: ResampledCells,
+    draws: ResampledCells,
+    labels: int,
+    plain: bool,
+    rows: tuple[Floats, Floats],
+    generator: Stream,
+) -> VerificationBlock:
+    error_rate = _error_rate(observed, draws, labels, plain)
+    spread = _spread(*rows, observed, draws, labels, generator)
+    return _block(error_rate, steepness(observed, draws, labels), spread)
+
+
+def _checked(
+    confidence: ArrayLike, correct: ArrayLike, weights: MaybeArray, units: MaybeArray
+) -> tuple[Floats, Floats, Floats, Indices | None]:
+    require_labels(correct)
+    p = np.asarray(confidence, dtype=np.float64)
+    y = np.asarray(correct, dtype=np.float64)
+    w = np.ones_like(p) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not p.shape == y.shape == w.shape or p.ndim != 1:
+        raise InputError(
+            f"confidence, correct and weights are vectors of one length, got {p.shape}, {y.shape} "
+            f"and {w.shape}"
+        )
+    for name, values, upper in (("confidence", p, 1.0), ("correct", y, 1.0), ("weights", w, None)):
+        bad = ~((values >= 0.0) & (values <= (np.inf if upper is None else upper)))
+        if bad.any():
+            row = int(np.argmax(bad))
+            limit = "at least 0" if upper is None else "in [0, 1]"
+            raise InputError(f"{name} is {limit}, got {values[row]}", row=row + 1)
+    units = None if units is None else np.asarray(units)
+    w = np.asarray(check_weights(w, p.size), dtype=np.float64)
+    keep = w > 0.0
+    if not keep.all():
+        # A resample of rows without weight would have nothing to divide by.
+        p, y, w, units = p[keep], y[keep], w[keep], None if units is None else units[keep]
+    if units is None:
+        return p, y, w, None
+    names, index = np.unique(units, return_inverse=True)
+    return p, y, w, None if names.size == p.size else index.astype(np.intp)
+
+
+# Less than this is no spread.
+ROUNDING = 1e-12
+
+
+def _label_count(w: Floats, u: Indices | None) -> int:
+    if u is not None:
+        w = np.asarray(np.bincount(u, weights=w), dtype=np.float64)
+    return max(1, round(float(w.sum() ** 2 / (w**2).sum())))
+
+
+def _error_rate(
+    observed: ResampledCells,
+    draws: ResampledCells,
+    labels: int,
+    plain: bool,
+) -> Estimate:
+    value = 1.0 - float(observed.hits.sum() / observed.weight.sum())
+    value = min(max(value, 0.0), 1.0)
+    if plain or value in (0.0, 1.0):
+        return _wilson(value, labels)
+    rates = 1.0 - draws.hits.sum(axis=1) / draws.weight.sum(axis=1)
+    low, high = quantiles(rates, (0.025, 0.975)).tolist()
+    if high - low <= ROUNDING:
+        # One question, or questions that are all alike: resampling sees no spread.
+        return _wilson(value, labels)
+    return Estimate(value, low, high, n=labels)
+
+
+def _wilson(value: float, labels: int) -> Estimate:
+    """Return the rate with an interval that stays open when no error was seen."""
+    whole = 1 + _Z**2 / labels
+    centre = (value + _Z**2 / (2 * labels)) / whole
+    half = _Z * math.sqrt(value * (1 - value) / labels + _Z**2 / (4 * labels**2)) / whole
+    low = 0.0 if value == 0.0 else centre - half
+    high = 1.0 if value == 1.0 else centre + half
+    return Estimate(value, low, high, n=labels, interval="wilson")
+
+
+def _block(error_rate: Estimate, steep: Steepness, spread: Spread) -> VerificationBlock:
+    labels = error_rate.n
+    rates, slopes = _ends(error_rate), np.maximum(_ends(steep.estimate), 1e-12)
+
+    def box(values: list[float], *extra: float) -> Estimate:
+        low, high = min(values[1:]), max(*values[1:], *extra)
+        return Estimate(values[0], low, high, n=labels, interval="box of the inputs' intervals")
+
+    passive = [
+        floors.passive_floor(error_rate=rate, labels=labels, lipschitz=slope)
+        if slope == slope
+        else math.nan
+        for rate, slope in zip(rates, slopes, strict=True)
+    ]
+    accuracy = [floors.accuracy_floor(error_rate=rate, labels=labels) for rate in rates]
+    # The accuracy floor is largest at an error rate of 1/2, which may lie inside the interval.
+    inside = error_rate.low <= 0.5 <= error_rate.high
+    half = [floors.accuracy_floor(error_rate=0.5, labels=labels)] if inside else []
+    bins, rate, slope = None, error_rate.value, float(slopes[0])
+    if rate > 0 and slope == slope:
+        bins = floors.optimal_bins(error_rate=rate, labels=labels, lipschitz=slope)
+    return VerificationBlock(
+        labels,
+        error_rate,
+        *steep,
+        passive_floor=box(passive),
+        active_floor=box([floors.active_floor(error_rate=r, labels=labels) for r in rates]),
+        accuracy_floor=box(accuracy, *half),
+        optimal_bins=bins,
+        resolution=_resolution(spread, error_rate),
+    )
+
+
+def _ends(estimate: Estimate) -> Floats:
+    return np.array([estimate.value, estimate.low, estimate.high])
+
+
+def _ece(summed: ResampledCells) -> Floats:
+    binned = summed.merged(ECE_BINS)
+    gap = np.abs(binned.hits - binned.confidence).sum(axis=1)
+    return np.asarray(gap / binned.weight.sum(axis=1), dtype=np.float64)
+
+
+def _spread(
+    p: Floats,
+    w: Floats,
+    observed: ResampledCells,
+    draws: ResampledCells,
+    labels: int,
+    generator: Stream,
+) -> Spread:
+    """Return the spread of the ECE on this data, and what it were under perfect calibration."""
+    value, spread = float(_ece(observed)[0]), _ece(draws)
+    # Resampling adds the noise a second time, so the spread is moved back by twice its bias.
+    low, high = quantiles(spread - 2 * (spread.mean() - value), (0.025, 0.975)).tolist()
+    # Under perfect calibration a bin's errors are nearly Poisson where confidence is near 0 or
+    # 1 and nearly normal elsewhere; a centred Poisson law of the same variance serves both.
+    cell = cell_of(p) // (CELLS // ECE_BINS)
+    sums = np.bincount(cell, weights=w * p * (1 - p), minlength=ECE_BINS)
+    variance: Floats = sums * (labels / w.sum())
+    # A bin that cannot err draws nothing.
+    variance = variance[variance > 0]
+    null = np.abs(generator.poisson(variance, (NULL_DRAWS, variance.size)) - variance)
+    return Spread(value, low, high, float(quantiles(null.sum(axis=1) / labels, (0.95,))[0]))
+
+
+def _resolution(spread: Spread, error_rate: Estimate) -> DataResolution:
+    value, low, high, if_calibrated = spread
+    if error_rate.value in (0.0, 1.0) or high - low <= ROUNDING:
+        # All outcomes or questions alike: resampling sees no spread, the interval of the rate does.
+        slack = error_rate.high - error_rate.low
+        low, high = value - slack, value + slack
+    ece = Estimate(value, max(0.0, min(low, value)), min(max(high, value), 1.0), n=error_rate.n)
+    return DataResolution(ece, ECE_BINS, (high - low) / 2, if_calibrated)

@@ -1,1 +1,0 @@
-"""What the labels of a block can show."""

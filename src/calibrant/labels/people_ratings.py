@@ -1,0 +1,285 @@
+"""What people would say: what a judge's score means in their ratings, and their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+from scipy.special import betaincinv, chdtrc, erfc, expit, logit, stdtr, stdtrit
+
+from calibrant.core.arrays import Floats, Indices, Mask, named_stream
+from calibrant.core.estimate import Estimate
+from calibrant.data.mend import RecalibrationMap
+from calibrant.data.mend.estimator import CERTAINTY, map_of_curve
+from calibrant.labels.labelling.pools import LabelPool, cross_fitted, features
+from calibrant.metrics.recalibration.mend_fit import Labels, fit_curve, fit_value
+from calibrant.metrics.stats.judges import kurtosis_df
+
+# Ratings between the ends spread less than yes/no; so much of the spread that they show is counted
+# in simulations, and no more labels than ten are made of one.
+_SPREAD, _LEAST = 1.6, 0.1
+_VALUES, _DIGITS = 12, 2
+
+
+def score_map(
+    judge: Floats, people: Floats, *, seed: int = 0, about: Mapping[str, Any]
+) -> RecalibrationMap:
+    """Return the map from scores to people's mean rating, both in [0, 1], by their labels.
+
+    Two scores have a rate each (Jeffreys); more have a curve, whose labels count by how far
+    ratings spread: those of a scale spread less than yes and no.
+    """
+    # A judge's scale and people's are two: a score is not the better guess where labels are few.
+    labels = replace(Labels.of(judge, people), as_stated=0.0)
+    first = fit_value(labels)
+    spread = dispersion(people, expit(np.interp(judge, first.grid.knots, first.log_odds)))
+    labels = replace(labels, dispersion=spread)
+    curve = fit_curve(labels, named_stream(seed, "mend", "promise"))
+    # The map is the answer here: what it gains over the scores, on another scale, says nothing.
+    promise = {"off_by": curve.off_by, "certainty": CERTAINTY}
+    fitted = map_of_curve(curve, labels, promise=promise, **about)
+    return _two_rates(fitted, judge, people) if np.unique(judge).size == 2 else fitted
+
+
+def dispersion(people: Floats, rate: Floats) -> float:
+    """Return the variance of ratings over that of yes/no with these rates.
+
+    Examples
+    --------
+    >>> round(dispersion(np.array([0.25, 0.5, 0.75] * 20), np.full(60, 0.5)), 2)
+    0.29
+    """
+    display = float(((people - rate) ** 2).sum()) + 0.25
+    return float(
+        np.clip(_SPREAD * display / (float((rate * (1 - rate)).sum()) + 0.25), _LEAST, 1.0)
+    )
+
+
+def _two_rates(fitted: RecalibrationMap, judge: Floats, people: Floats) -> RecalibrationMap:
+    scores = np.unique(judge)
+    parts = []
+    for score in scores:
+        y = people[judge == score]
+        n = y.size / min(dispersion(y, np.full(y.size, y.mean())), 1.0)
+        yes, no = n * y.mean() + 0.5, n * (1 - y.mean()) + 0.5
+        parts.append([yes / (yes + no), *betaincinv(yes, no, [0.025, 0.975])])
+    value, low, high = (tuple(logit(np.array(part)).tolist()) for part in zip(*parts, strict=True))
+    return msgspec.structs.replace(
+        fitted, knots=tuple(scores.tolist()), log_odds=value, low=low, high=high,
+        rising=bool(value[1] >= value[0]),
+    )  # fmt: skip
+
+
+def meanings(
+    fitted: RecalibrationMap, judge: Floats, people: Floats
+) -> Iterator[tuple[float, float, float, float, int, float | None]]:
+    """Yield score, value, low, high, labels nearest to it and their mean: all scores or 12."""
+    scores = np.unique(judge)
+    if scores.size > _VALUES:
+        ranks = np.linspace(0.02, 0.98, _VALUES)
+        scores = np.unique(np.round(np.quantile(judge, ranks), _DIGITS))
+    finite = np.isfinite(people)
+    nearest = np.abs(judge[finite][:, None] - scores).argmin(axis=1)
+    count = np.bincount(nearest, minlength=scores.size)
+    total = np.bincount(nearest, people[finite], scores.size)
+    for score, labels, sum_ in zip(scores.tolist(), count.tolist(), total.tolist(), strict=True):
+        low, high = fitted.interval(score)
+        mean = sum_ / labels if labels else None
+        yield score, fitted.probability(score), low, high, labels, mean
+
+
+# Labels of each model from which on the model itself helps to predict what people say.
+_LABELS_A_MODEL = 25
+_PSEUDO = 2.0
+# A model's spread is pulled towards that of all labels by so many labels.
+_PULL = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeanError:
+    """A mean, or a difference of means, with its standard error and degrees of freedom."""
+
+    value: float
+    error: float
+    df: float
+
+    def estimate(self, n: int, *, left: float = 1.0) -> Estimate:
+        """Return it with its 95 % interval, where a share `left` of the items has no rating."""
+        reach = float(stdtrit(self.df, 0.975)) * self.error * max(left, 0.0) ** 0.5
+        return Estimate(self.value, self.value - reach, self.value + reach, n=n, interval="t")
+
+    @property
+    def p_value(self) -> float:
+        """Of a value of 0."""
+        return float(2 * stdtr(self.df, -abs(self.value) / self.error)) if self.error > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class PeoplePool:
+    """All items with a judge's scores, a random choice of them with people's.
+
+    Parameters
+    ----------
+    judge
+        Scores in [0, 1], shape (N,); None for what people alone show.
+    people
+        Mean of the ratings in [0, 1], NaN where there is none, shape (N,).
+    model
+        Code of each item's model, shape (N,), or None.
+    """
+
+    judge: Floats | None
+    people: Floats
+    model: Indices | None = None
+
+    @cached_property
+    def known(self) -> Mask:
+        """Which items have a rating."""
+        return np.isfinite(self.people)
+
+    @property
+    def left(self) -> float:
+        """Share of the items without a rating."""
+        return 1.0 - float(self.known.mean())
+
+    @cached_property
+    def rate(self) -> Floats:
+        """A predicted rating of every item; an item's own rating is not in its own."""
+        lab = np.flatnonzero(self.known)
+        pool = LabelPool(np.full(self.people.size, 0.5), self.people, self._side())
+        return cross_fitted(features(pool), lab, self.people[lab], np.ones(lab.size))
+
+    def _side(self) -> Floats | None:
+        if self.judge is None:
+            return None
+        if self.model is None:
+            return self.judge[:, None]
+        count = np.bincount(self.model[self.known], minlength=int(self.model.max()) + 1)
+        if count.size < 2 or count.min() < _LABELS_A_MODEL:
+            return self.judge[:, None]
+        return np.column_stack([self.judge, np.eye(count.size)[self.model]])
+
+
+def people_mean(pool: PeoplePool) -> MeanError:
+    """Return the mean that people would give all items.
+
+    A regression on the judge predicts every item; what it misses is estimated from the labels and
+    added, so that the labels alone decide the value, however bad the judge is.
+
+    Notes
+    -----
+    Two labels of ordinary size, and two of the largest size that such ratings have, are added to
+    the variance: a handful that agree is no certainty. The degrees of freedom follow from the
+    kurtosis of what the regression missed.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> people = rng.integers(0, 2, 2000).astype(float)
+    >>> judge = np.where(rng.random(2000) < 0.9, people, 1 - people)
+    >>> known = np.where(np.arange(2000) < 100, people, np.nan)
+    >>> with_judge, alone = (people_mean(PeoplePool(s, known)) for s in (judge, None))
+    >>> bool(with_judge.error < 0.7 * alone.error)
+    True
+    """
+    y, rate = pool.people[pool.known], pool.rate
+    n = float(y.size)
+    residual = y - rate[pool.known]
+    square = (residual - residual.mean()) ** 2
+    own = (square.sum() * n / max(n - 1, 1) + _PSEUDO * square.mean()) / n**2 * n / (n + _PSEUDO)
+    spread = (float(((y - y.mean()) ** 2).sum()) + 0.25) / (n + 1)
+    unseen = 0.5 / (n * (n + 1)) * min(1.0, 4 * spread)
+    value = min(max(float(rate.mean() + residual.mean()), 0.0), 1.0)
+    return MeanError(value, float(np.sqrt(own + unseen)), kurtosis_df(residual - residual.mean()))
+
+
+def lenience(pool: PeoplePool) -> MeanError:
+    """Return the judge's mean minus people's, for items like these and not for these alone.
+
+    Scores and ratings are on one scale.
+    """
+    assert pool.judge is not None
+    mean, items = people_mean(pool), pool.people.size
+    companion = float((pool.judge - pool.rate).var()) / items
+    error = float(np.sqrt(mean.error**2 + companion))
+    return MeanError(float(pool.judge.mean()) - mean.value, error, mean.df)
+
+
+def contrast(
+    people: Floats,
+    rate: Floats,
+    parts: Sequence[Mask],
+    item: Indices,
+    *,
+    beyond: bool = False,
+) -> MeanError | None:
+    """Return the mean that people would give some items, or the first part's lead over another.
+
+    Parameters
+    ----------
+    people, rate
+        Ratings in [0, 1], NaN where there is none, and predicted ones, as a `PeoplePool` has them.
+    parts
+        Items of one model, or of two.
+    item
+        What items are about: two answers to one question are rated alike.
+    beyond
+        For items like these, and not for these alone.
+
+    Returns
+    -------
+    MeanError or None
+        None where a part has fewer than two labels.
+    """
+    finite = np.isfinite(people)
+    residual = np.where(finite, people - rate, 0.0)
+    pooled, value, added, smallest = float(residual[finite].var()), 0.0, 0.0, np.inf
+    influence = np.zeros(residual.size)
+    for sign, rows in zip((1.0, -1.0), parts, strict=False):
+        lab = rows & finite
+        n, whole = float(lab.sum()), float(rows.sum())
+        if n < 2:
+            return None
+        remaining = 1.0 if beyond else 1.0 - n / whole
+        mean = float(residual[lab].mean())
+        value += sign * (float(rate[rows].mean()) + mean)
+        each = (residual[lab] - mean) / n * np.sqrt(n / (n - 1.0) * remaining)
+        influence[lab] += sign * each
+        if beyond:
+            influence[rows] += sign * (rate[rows] - rate[rows].mean()) / whole
+        own = float(each @ each) * n
+        mixed = (own * (n - 1) + _PULL * pooled * remaining) / (n - 1 + _PULL)
+        added += max(mixed - own, 0.0) / n
+        smallest = min(smallest, n)
+    each = np.bincount(item, influence)[np.unique(item[finite & (influence != 0.0)])]
+    df = max(min(kurtosis_df(each), 2.0 * smallest + _PULL), 3.0) if each.size else 3.0
+    total = np.bincount(item, influence)
+    return MeanError(value, float(np.sqrt(total @ total + added)), df)
+
+
+def choice_p_value(pool: PeoplePool) -> float:
+    """Return the p-value of 'the rated items are a random choice', as far as one can see.
+
+    By the ranks of the judge's scores, and by the models that were rated; the smaller one, doubled.
+    """
+    known_values = pool.known
+    n, remainder = int(known_values.sum()), int((~known_values).sum())
+    if pool.judge is None or not remainder:
+        return 1.0
+    _, place, count = np.unique(pool.judge, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2)[place]
+    error = float(np.sqrt(rank.var(ddof=1) * n * remainder / known_values.size))
+    shift = float(rank[known_values].sum() - n * rank.mean())
+    p_rank = float(erfc(abs(shift) / error / 2**0.5)) if error > 0 else 1.0
+    p_model = 1.0
+    if pool.model is not None:
+        rows = np.bincount(pool.model).astype(np.float64)
+        rated = np.bincount(pool.model[known_values], minlength=rows.size)
+        share = n / known_values.size
+        square = ((rated - share * rows) ** 2 / (rows * share * (1 - share))).sum()
+        p_model = float(chdtrc(max(rows.size - 1, 1), square)) if rows.size > 1 else 1.0
+    return min(1.0, 2 * min(p_rank, p_model))

@@ -1,1 +1,0 @@
-"""What a confidence cannot tell: grouping loss and decision risk."""
