@@ -44,6 +44,7 @@ class _Recipe(Struct, frozen=True):
     settings: dict[str, Any] = {}
     models: dict[str, dict[str, Any]] = {}
     prompt_texts: dict[str, str] = {}
+    read_by: str | None = None
 
     def __post_init__(self) -> None:
         if self.not_live is None and not self.models:

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import polars as pl
 from calibrant.answers.confidence import METHODS, Options, needs_of, score_table
 from calibrant.answers.semantics import cluster_answers
 from calibrant.answers.semantics.annotate import annotate
+from calibrant.answers.semantics.grading.verdict import embedded_judge
 from calibrant.apps.serving.measure import (
     PATIENCE_S,
     Asked,
@@ -147,6 +148,8 @@ class AsInStudy:
             recipe, model, address=address, key_env=key_env,
             folder=Path(self._folder.name), source=source,
         )  # fmt: skip
+        self._read_by = recipe.get("read_by")
+        _check_reader(self._read_by, source)
         choice = self.config.models[0]
         self.client = open_client(choice, source=source)
         self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring.given))
@@ -274,8 +277,11 @@ class AsInStudy:
             },
             schema_overrides={"choices": pl.List(pl.String)},
         )
-        rules = rules_of(self.config.semantics)
-        filled, semantics = annotate(rows.frame([self._model], names), table, options=rules)
+        options = rules_of(self.config.semantics)
+        if self._read_by is not None:
+            # One per table: what it has read is of no use to later questions, and takes memory.
+            options = replace(options, embedded=embedded_judge())
+        filled, semantics = annotate(rows.frame([self._model], names), table, options=options)
         how = {**self.config.scoring.given, **dict(draws[0].about)}
         scores = score_table(
             filled, semantics, table, methods=[self._method], seed=self.config.seed, **how
@@ -295,6 +301,18 @@ class AsInStudy:
             )
         sure = "no confidence" if confidence is None else f"{self._method} {confidence:.3g}"
         return StudyAnswer(answer, confidence, sure, sure)
+
+
+def _check_reader(read_by: str | None, source: str) -> None:
+    """Refuse to serve where answers cannot be told apart as they were in the study."""
+    if read_by is None or ((judge := embedded_judge()) is not None and judge.name == read_by):
+        return
+    raise InputError(
+        f"the {read_by} told the answers of its study apart, and it is not here: without it the "
+        "confidence would be another one than was certified",
+        source=source,
+        hint="fetch its weights (calibrant models fetch), or run the study and decide anew",
+    )
 
 
 def _agreement(semantics: pl.DataFrame) -> dict[str, tuple[int, int]]:

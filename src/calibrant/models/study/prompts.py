@@ -210,6 +210,8 @@ def study_recipe(data: Any, method: str, needs: tuple[str, ...]) -> dict[str, An
         "settings": values,
         "models": models,
         "prompt_texts": texts,
+        # Answers are told apart live as they were in the study, or the confidence is another one.
+        "read_by": study.results().get("semantics", {}).get("embedded"),
     }
 
 
