@@ -65,6 +65,8 @@ def ask(seconds: float) -> None:
     began = time.perf_counter()
     kept = pl.read_parquet(ANSWERS) if ANSWERS.exists() else None
     asked = people()
+    # Written of all at once: ten people may have no outcome of one kind.
+    asked = asked.with_columns(asked_text=tabular_questions(asked, TASK)["text"])
     waiting = asked if kept is None else asked.join(kept, on="person", how="anti")
     file = Gguf(weights_path(MODEL))
     names = [file.settings[f"tokenizer.ggml.{name}"] for name in ("tokens", "merges")]
@@ -76,8 +78,8 @@ def ask(seconds: float) -> None:
         if time.perf_counter() - began > seconds:
             break
         part = waiting[start : start + STEP]
-        texts = tabular_questions(part, TASK)["text"]
-        states = model.last_states([(tokens(text.rstrip("\n")), ends) for text in texts])
+        texts = [tokens(text.rstrip("\n")) for text in part["asked_text"]]
+        states = model.last_states([(text, ends) for text in texts])
         logits = np.float64(states @ output.T).reshape(part.height, 2, len(options))
         answers = part.select("person").with_columns(
             choice=pl.Series(np.float32(_shares(logits[:, 0, :2])).tolist()),
