@@ -31,6 +31,7 @@ TOGETHER = {
         "tests/collect/test_kill.py",
     ),
     "local": (
+        "tests/apps/test_serve_reader.py",
         "tests/clients/endpoints/test_embedded.py",
         "tests/collect/test_llama_server.py",
         "tests/semantics/test_cluster.py",

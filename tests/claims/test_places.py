@@ -77,6 +77,15 @@ def test_a_claim_without_a_measured_false_rate_cannot_be_printed(rule):
         assert high <= 0.0655, said
 
 
+@pytest.mark.parametrize("rule", INTERVALS)
+def test_intervals_of_95_percent_miss_in_5_over_all_worlds(rule):
+    """One world in twenty is above its 5 % by chance; all of them together are not."""
+    false, runs = (sum(row[name] for row in RESULTS[rule]) for name in ("false", "runs"))
+    low, high = rate_interval(false, runs)
+    assert low <= 0.05, f"{rule} misses in {false / runs:.2%} of {runs}"
+    assert high <= 0.055, f"{rule} misses in {false / runs:.2%} of {runs}"
+
+
 def test_a_document_with_any_false_sentence_is_as_rare():
     for row in stored("audit")[DOCUMENT] + stored("tables")[DOCUMENT]:
         rate, high = row["false"] / row["runs"], rate_interval(row["false"], row["runs"])[1]

@@ -107,6 +107,8 @@ def grade(
     settings = {"columns": dict(read.columns)}
     head = document_head("grade", data, seed=seed, settings=settings)
     study = None if out is None else Study(out)
+    if study is not None:
+        study.write_result("semantics", {**graded.semantics_document, "verb": "grade"})
     return GradeResult(
         {
             **head,

@@ -22,6 +22,7 @@ from calibrant.apps.serving.measure import (
     Asked,
     Measured,
     UpstreamError,
+    check_reader,
     cut_off,
     patience,
     serving_dispatcher,
@@ -148,13 +149,15 @@ class AsInStudy:
             recipe, model, address=address, key_env=key_env,
             folder=Path(self._folder.name), source=source,
         )  # fmt: skip
-        self._read_by = recipe.get("read_by")
-        _check_reader(self._read_by, source)
         choice = self.config.models[0]
         self.client = open_client(choice, source=source)
         self._needs = needs_of(METHODS[self._method], Options(**self.config.scoring.given))
         needs, able = {self._method: self._needs}, self.client.capabilities
         self._wanted = select_probes(needs, self.config, able, kinds=KINDS, model=model).wanted
+        # One answer alone is told apart from no other, so nobody has to read it.
+        several = any(PROBES[name].turn == 1 and n > 1 for name, n in self._wanted.draws.items())
+        self._read_by = recipe.get("read_by") if several else None
+        check_reader(self._read_by, source)
         self._asker = AskPlanner.of(self.config, choice, self._wanted, able)
         self._dispatcher = serving_dispatcher(self, self._ledger)
         if self._wanted.logprobs:
@@ -301,18 +304,6 @@ class AsInStudy:
             )
         sure = "no confidence" if confidence is None else f"{self._method} {confidence:.3g}"
         return StudyAnswer(answer, confidence, sure, sure)
-
-
-def _check_reader(read_by: str | None, source: str) -> None:
-    """Refuse to serve where answers cannot be told apart as they were in the study."""
-    if read_by is None or ((judge := embedded_judge()) is not None and judge.name == read_by):
-        return
-    raise InputError(
-        f"the {read_by} told the answers of its study apart, and it is not here: without it the "
-        "confidence would be another one than was certified",
-        source=source,
-        hint="fetch its weights (calibrant models fetch), or run the study and decide anew",
-    )
 
 
 def _agreement(semantics: pl.DataFrame) -> dict[str, tuple[int, int]]:

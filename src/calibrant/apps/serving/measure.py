@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from calibrant.answers.semantics.grading.verdict import embedded_judge
 from calibrant.core.errors import ClientError, InputError
 from calibrant.models import Dispatcher
 from calibrant.models.asks import Ask
@@ -244,6 +245,26 @@ async def patience(ledger: Ledger, seconds: float) -> AsyncIterator[None]:
         raise UpstreamError(str(error), error.status, after) from None
     except sqlite3.Error as error:
         raise storage_error(error, ledger.path) from None
+
+
+def check_reader(read_by: str | None, source: str) -> None:
+    """Refuse to serve where answers cannot be told apart as they were in the study."""
+    if read_by is None:
+        return
+    judge = embedded_judge()
+    if judge is not None and judge.name == read_by:
+        # Its weights are read now: no caller waits for them, and damaged ones are an error here.
+        judge.scores([("", ("yes",), "no")])
+        return
+    here = "it is not here" if judge is None else f"here is the {judge.name}"
+    raise InputError(
+        f"the {read_by} told the answers of its study apart, and {here}: the confidence would be "
+        "another one than was certified",
+        source=source,
+        hint="fetch its weights with `calibrant models fetch`, and leave CALIBRANT_JUDGE unset"
+        if judge is None
+        else "run the study again, which pays for nothing twice, and decide anew",
+    )
 
 
 def check_method(method: str, source: str) -> None:

@@ -194,7 +194,10 @@ def study_recipe(data: Any, method: str, needs: tuple[str, ...]) -> dict[str, An
     path = Path(data) if isinstance(data, str | Path) else None
     folder = path.parent if path is not None and path.name == "study.toml" else path
     study = None if folder is None else Study(folder)
+    read = {} if study is None else study.results().get("semantics", {})
     reason = _not_live(study, method, needs)
+    if reason is None and read.get("verb") == "grade":
+        reason = "`calibrant grade` read its answers; `calibrant run` reads them as they are served"
     if study is None or reason is not None:
         return {"method": method, "not_live": reason}
     values = {name: study.config[name] for name in _SETTINGS if name in study.config}
@@ -211,7 +214,7 @@ def study_recipe(data: Any, method: str, needs: tuple[str, ...]) -> dict[str, An
         "models": models,
         "prompt_texts": texts,
         # Answers are told apart live as they were in the study, or the confidence is another one.
-        "read_by": study.results().get("semantics", {}).get("embedded"),
+        "read_by": read.get("embedded") if read.get("clustering") == "hybrid" else None,
     }
 
 
