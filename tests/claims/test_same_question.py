@@ -72,6 +72,7 @@ def differs(one, other, rel):
 
 def check(audited, planned, labelled, compared):
     """What the four say about each model is one answer."""
+    assert audited
     for model, audit in audited.items():
         plan, label, own = planned[model], labelled[model], compared[model]
         metrics, tests = audit["metrics"], audit["significance"]
