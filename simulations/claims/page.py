@@ -40,7 +40,7 @@ def every_rule() -> list[ClaimRule]:
     """Return the rules of all rooms: of `calibrant.findings.claims`, and of rooms that have their
     own."""
     checks.load()
-    for name in ("evaluation_claims", "question_claims"):
+    for name in ("evaluation_claims", "question_report"):
         importlib.import_module(f"calibrant.bench.{name}")
     return sorted(declared(), key=lambda rule: rule.id)
 

@@ -33,7 +33,7 @@ class Result(Fields):
     ('AuditResult', [])
     """
 
-    # Classes by kind of document; `report.typed` fills it, and is loaded with this package.
+    # Classes by kind of document; filled at the end of this file.
     _of_kind: ClassVar[dict[str, type[Result]]] = {}
 
     def __init_subclass__(cls, kind: str = "", **rest: Any) -> None:

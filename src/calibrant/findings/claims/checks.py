@@ -24,8 +24,8 @@ def load() -> None:
 
     Examples
     --------
-    >>> from calibrant.findings.claims import catalogue, declared
-    >>> catalogue.load()
+    >>> from calibrant.findings.claims import checks, declared
+    >>> checks.load()
     >>> "audit.miscalibrated" in [rule.id for rule in declared()]
     True
     """

@@ -1,4 +1,4 @@
-"""The keys of every kind of document, as annotations: `report.typed` makes results of them.
+"""The keys of every kind of document, as annotations: `report.result` makes results of them.
 
 A key that may be missing is annotated with None.
 """
