@@ -29,6 +29,8 @@ _NO = ("no", "n", "false", "fail", "failed", "incorrect", "wrong", "bad", "unacc
 # Ends that scales of whole numbers have; the least that holds all values is taken.
 _ENDS = ((0, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
 _MOST_WORDS = 12
+# With fewer ratings it may be chance that nobody used the top of the scale.
+_ENOUGH = 30
 # A rarer word is a slip of the judge, which is counted.
 _USUAL = 0.01
 
@@ -61,6 +63,10 @@ class RatingScale(Struct, frozen=True):
     def unit(self, values: Floats) -> Floats:
         """Return values of this scale between 0 and 1."""
         return np.asarray(np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0))
+
+    def rating(self, share: float) -> float:
+        """Return the value of this scale at a share of its way from the low end."""
+        return self.low + self.span * share
 
     def is_like(self, other: RatingScale) -> bool:
         """Return whether both say the same by the same number: a share is one of yes."""
@@ -111,13 +117,11 @@ class JudgeCells:
 
     def sides(self, name: str, cells: pl.Series) -> Floats:
         """Return 1 where the first side is named, 0 for the second and 0.5 for a tie."""
-        pairs = self.columns.pairs
-        given_values = [cell_texts(self.frame[side]).to_list() for side in pairs] or [
-            [None] * len(cells)
-        ] * 2
+        names = [cell_texts(self.frame[side]).to_list() for side in self.columns.pairs]
+        nobody = [None] * len(cells)
         tie = (self.columns.tie or "tie").lower()
         values = []
-        for word, a, b in zip(cells.to_list(), *given_values, strict=True):
+        for word, a, b in zip(cells.to_list(), *(names or (nobody, nobody)), strict=True):
             side = _SIDE.match(word or "")
             if word is None:
                 values.append(np.nan)
@@ -136,11 +140,16 @@ class JudgeCells:
     ) -> tuple[dict[str, Floats], dict[str, RatingScale]]:
         """Return the numbers of each column, and its scale; people share one."""
         order = tuple(word.strip().lower() for word in self.columns.order)
+        words = {word for column in cells.values() for word in column.drop_nulls().unique()}
+        if order and not words & set(order):
+            rule = f"none of {', '.join(order)} is a word of the scores or ratings"
+            hint = f"they hold {', '.join(sorted(words)[:_MOST_WORDS])}"
+            raise InputError(rule, source=self.source, hint=hint)
+        levels = {word: float(place) for place, word in enumerate(order, 1)}
         answers = dict.fromkeys(_NO, 0.0) | dict.fromkeys(_YES, 1.0)
         values, scales = {}, {}
         for name, column in cells.items():
-            if order and set(column.drop_nulls().unique()) & set(order):
-                levels = {word: float(place) for place, word in enumerate(order, 1)}
+            if column.is_in(order).any():
                 values[name] = self._mapped(name, column, levels)
                 scales[name] = RatingScale(1.0, float(len(order)), order)
             elif _is_yes_no(column):
@@ -148,13 +157,6 @@ class JudgeCells:
             else:
                 values[name] = self._numbers(name, column)
                 scales[name] = self._scale(name, values[name])
-        if order and not any(scale.words == order for scale in scales.values()):
-            known_names = sorted(
-                {word for column in cells.values() for word in column.drop_nulls()}
-            )
-            rule = f"none of {', '.join(order)} is a word of the scores or ratings"
-            hint = f"they hold {', '.join(known_names[:_MOST_WORDS])}"
-            raise InputError(rule, source=self.source, hint=hint)
         shared = [scales[name] for name in self.columns.human]
         if len(set(shared)) > 1:
             low, high = min(part.low for part in shared), max(part.high for part in shared)
@@ -162,68 +164,58 @@ class JudgeCells:
         self._ask_same(values, scales)
         return values, scales
 
-    def _mapped(self, name: str, cells: pl.Series, numbers: Mapping[str, float]) -> Floats:
+    def _mapped(
+        self, name: str, cells: pl.Series, numbers: Mapping[str, float], rule: str = ""
+    ) -> Floats:
         mapped = cells.replace_strict(dict(numbers), default=None, return_dtype=pl.Float64)
         values = mapped.fill_null(np.nan).to_numpy()
-        self._unread(name, cells, np.isfinite(values), f"are among {', '.join(numbers)}")
+        self._unread(name, cells, np.isfinite(values), rule or f"be among {', '.join(numbers)}")
         return values
 
     def _numbers(self, name: str, cells: pl.Series) -> Floats:
         """Return ratings, with a label, brackets, a share or a percent sign beside them."""
         distinct = cells.drop_nulls().unique().to_list()
-        matches = {word: match[1].replace(",", ".") for word in distinct
-                 if (match := _NUMBER.match(word))}  # fmt: skip
-        text = cells.replace_strict(matches, default=None, return_dtype=pl.String)
-        values = text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        if not matches and 1 < len(distinct) <= _MOST_WORDS:
+        numbers = {word: float(match[1].replace(",", ".")) for word in distinct
+                   if (match := _NUMBER.match(word))}  # fmt: skip
+        if not numbers and 1 < len(distinct) <= _MOST_WORDS:
             self._ask(f"the words of {name} have no order yet", order=sorted(distinct))
-        self._unread(name, cells, np.isfinite(values), "are numbers")
-        return values
+        return self._mapped(name, cells, numbers, "be numbers")
 
     def _scale(self, name: str, values: Floats) -> RatingScale:
-        columns = self.columns
-        given_values = (
-            columns.scale if name in columns.judge else columns.human_scale or columns.scale
-        )
+        columns, text = self.columns, self.columns.scale
+        if name not in columns.judge:
+            text = columns.human_scale or text
         finite = values[np.isfinite(values)]
         least, most = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-        if given_values is None:
+        if text is None:
             whole = [ends for ends in _ENDS if ends[0] <= least and most <= ends[1]]
             low, high = whole[0] if whole else (least, max(most, least + 1.0))
             return RatingScale(float(low), float(high))
-        ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|to|\.\.)\s*(-?[\d.]+)\s*", given_values)
+        ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|to|\.\.)\s*(-?[\d.]+)\s*", text)
         if ends is None or float(ends[1]) >= float(ends[2]):
             hint = Hint("write it like {scale}", scale="1-5")
-            raise InputError(f"a scale is two ends, got {given_values!r}", hint=hint)
+            raise InputError(f"a scale is two ends, got {text!r}", hint=hint)
         low, high = float(ends[1]), float(ends[2])
         if least < low or most > high:
             row = int(np.flatnonzero((values < low) | (values > high))[0]) + 1
-            rule = (
-                f"column {name} has the value {values[row - 1]:g}, outside its scale {given_values}"
-            )
+            value = f"{values[row - 1]:g}"
+            rule = f"column {name} has the value {value}, outside its scale {text}"
             raise InputError(rule, source=self.source, row=row)
         return RatingScale(low, high)
 
     def _ask_same(self, values: Mapping[str, Floats], scales: Mapping[str, RatingScale]) -> None:
         """Ask for the ends where judge and people seem to share a scale, and one never uses it."""
-        columns = self.columns
-        if (columns.scale and columns.human_scale) or any(
-            np.isnan(part).all() for part in values.values()
-        ):
+        columns, people = self.columns, scales[self.columns.human[0]]
+        ratings = np.concatenate([values[name] for name in columns.human])
+        few = np.isfinite(ratings).sum() < _ENOUGH
+        if (columns.scale and columns.human_scale) or few or not 1 < people.span <= 10:
             return
-        people = scales[columns.human[0]]
-        tops = {name: float(np.nanmax(values[name])) for name in values}
-        ratings = sum(int(np.isfinite(values[name]).sum()) for name in columns.human)
-        best = max(tops[name] for name in columns.human)
+        low, best = f"{people.low:g}", float(np.nanmax(ratings))
         for judge in columns.judge:
-            unlike = abs(tops[judge] - best) > 1 and people.span <= 10
-            if scales[judge].is_like(people) and unlike and people.span > 1 and ratings >= 30:
-                rule = (
-                    f"{judge} goes up to {tops[judge]:g} and people up to {best:g}: "
-                    "is it one scale?"
-                )
-                low = f"{people.low:g}"
-                self._ask(rule, scale=f"{low}-{tops[judge]:g}", human_scale=f"{low}-{best:g}")
+            top = float(np.nanmax(values[judge])) if np.isfinite(values[judge]).any() else best
+            if scales[judge].is_like(people) and abs(top - best) > 1:
+                rule = f"{judge} goes up to {top:g} and people up to {best:g}: is it one scale?"
+                self._ask(rule, scale=f"{low}-{top:g}", human_scale=f"{low}-{best:g}")
 
     def _unread(self, name: str, cells: pl.Series, read: Any, rule: str) -> None:
         bad = cells.is_not_null().to_numpy() & ~read
@@ -233,8 +225,7 @@ class JudgeCells:
         row = int(np.flatnonzero(bad)[0]) + 1
         notes = f"{cells[row - 1]!r} in column {name}"
         if count * 2 > values:
-            raise InputError(f"cells should {rule}, got {notes}".replace("should are", "should be"),
-                             source=self.source, row=row)  # fmt: skip
+            raise InputError(f"cells should {rule}, got {notes}", source=self.source, row=row)
         self.notes.append(
             f"{count:,} of {values:,} cells of {name} could not be read (row {row}: {notes}); "
             "they count as empty"

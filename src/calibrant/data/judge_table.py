@@ -85,7 +85,7 @@ class JudgeTable:
     models
         Names of the models; empty where there are none.
     sides
-        Codes of the models of a row: one column for ratings, two for pairs.
+        Codes of the models of a row: one column for ratings, two for pairs, or none.
     first
         1 where the first side of a pair was shown first, or None.
     swapped
@@ -104,16 +104,12 @@ class JudgeTable:
     people: Floats
     human_scale: RatingScale
     item: Indices
-    models: tuple[str, ...] = ()
-    sides: Indices | None = None
+    models: tuple[str, ...]
+    sides: Indices
     first: Floats | None = None
     swapped: Floats | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    def feature(self, name: str) -> pl.Series:
-        """Return a further column."""
-        return self.frame[name]
 
 
 def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()) -> JudgeTable:
@@ -154,12 +150,12 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
         rule = f"no row has a rating by people (column {', '.join(columns.human)})"
         hint = "let people rate about 100 rows, chosen at random, and leave the others empty"
         raise InputError(rule, source=source, hint=hint)
-    names, sides = _models(rows, columns)
-    orders = {
-        name: reader.sides(name, cell_texts(frame[name]))[scored]
+    models = columns.pairs if kind == "pairs" else filter(None, [columns.model])
+    names, sides = _models(rows, list(models))
+    first, swapped = (
+        reader.sides(name, cell_texts(frame[name]))[scored] if name else None
         for name in (columns.first, columns.swapped)
-        if name
-    }
+    )
     missing = int((~scored).sum())
     return JudgeTable(
         frame=rows,
@@ -171,11 +167,11 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
         scales={name: scales[name] for name in columns.judge},
         people=people,
         human_scale=scales[columns.human[0]],
-        item=_codes(rows[columns.question] if columns.question else None, rows.height),
+        item=_codes(rows[columns.question]) if columns.question else np.arange(rows.height),
         models=names,
         sides=sides,
-        first=orders.get(columns.first or ""),
-        swapped=orders.get(columns.swapped or ""),
+        first=first,
+        swapped=swapped,
         left_out={"no score of the judge": missing} if missing else {},
         notes=tuple(reader.notes),
     )
@@ -234,21 +230,15 @@ def _side_columns(frame: pl.DataFrame, selection: set[str]) -> Any:
     return None
 
 
-def _models(frame: pl.DataFrame, columns: JudgeColumns) -> tuple[tuple[str, ...], Indices | None]:
-    by_name = columns.pairs or ([columns.model] if columns.model else [])
-    if not by_name:
-        return (), None
-    cells = [frame[name].cast(pl.String).fill_null("").to_numpy() for name in by_name]
-    names, codes = np.unique(np.concatenate(cells).astype(str), return_inverse=True)
-    sides = codes.reshape(len(cells), -1).T
+def _models(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[tuple[str, ...], Indices]:
+    """Return the names in these columns, and which stands where; of a single one nothing."""
+    cells = frame.select(pl.col(columns).cast(pl.String).fill_null("")).to_numpy().astype(str)
+    names, codes = np.unique(cells, return_inverse=True)
     if len(names) < 2:
-        return (), None
-    return tuple(names.tolist()), sides.astype(np.intp)
+        return (), np.zeros((frame.height, 0), np.intp)
+    return tuple(names.tolist()), codes.reshape(cells.shape)
 
 
-def _codes(column: pl.Series | None, rows: int) -> Indices:
-    if column is None:
-        return np.arange(rows)
-    return np.unique(
-        column.cast(pl.String).fill_null("").to_numpy().astype(str), return_inverse=True
-    )[1]
+def _codes(column: pl.Series) -> Indices:
+    cells = column.cast(pl.String).fill_null("").to_numpy().astype(str)
+    return np.unique(cells, return_inverse=True)[1]

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 from scipy.special import bdtr
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
+from calibrant.core.estimate import EstimateEntry
 from calibrant.data.judge_table import JudgeTable
+from calibrant.findings.documents.entries import UNDEFINED
 from calibrant.findings.documents.labels import JudgeBias
 from calibrant.metrics.stats.judges import favour, lead_beyond_people, row_mean
 
@@ -37,25 +40,23 @@ def biases(table: JudgeTable, judge: str, score: Floats, *, same: bool) -> Itera
         yield from _position(table, judge, score)
         yield from _longer(table, score)
         return
+    single = np.isfinite(table.people).sum(axis=1).max() < 2
     for kind, name, choice in _parts(table):
-        result = favour(score, table.people, choice)
-        method = "two people"
-        if result is None and same and np.isfinite(table.people).sum(axis=1).max() < 2:
-            result, method = lead_beyond_people(score, table.people, choice), "one person"
-        if result is None:
-            yield _entry(kind, name, None, None, None, None, "too few", 0)
-            continue
-        p = None if np.isnan(result.p_value) else result.p_value
-        ends = result.value, result.low, result.high
-        yield _entry(kind, name, *ends, p, method, result.labels)
+        lean = favour(score, table.people, choice)
+        alone = lead_beyond_people(score, table.people, choice) if same and single else None
+        if lean is not None:
+            yield _lean(kind, name, "two people", lean.estimate(), lean.p_value)
+        elif alone is not None:
+            yield _lean(kind, name, "one person", alone.estimate())
+        else:
+            yield _lean(kind, name, "too few")
 
 
 def _parts(table: JudgeTable) -> Iterator[tuple[str, str, Mask]]:
-    if table.sides is not None:
-        for code, name in enumerate(table.models):
-            yield "model", name, table.sides[:, 0] == code
+    for code, name in enumerate(table.models):
+        yield "model", name, table.sides[:, 0] == code
     for column in table.columns.features:
-        yield from _feature_parts(column, table.feature(column))
+        yield from _feature_parts(column, table.frame[column])
 
 
 def _feature_parts(column: str, values: pl.Series) -> Iterator[tuple[str, str, Mask]]:
@@ -83,12 +84,9 @@ def _position(table: JudgeTable, judge: str, score: Floats) -> Iterator[JudgeBia
             raise InputError(rule, source=table.source)
         first = int(((score == 1) & (table.swapped == 0)).sum())
         second = int(((score == 0) & (table.swapped == 1)).sum())
-        yield _signs("position", "the first", first, second, "both orders", score.size)
+        yield _flips(first, second, score.size)
     elif table.first is not None:
-        shown_first = np.where(table.first == 1, score, 1 - score)
-        people = row_mean(table.people)
-        by_people = np.where(table.first == 1, people, 1 - people)
-        yield _beside("position", "the first", shown_first, by_people)
+        yield _beside("position", "the first", table.first == 1, score, row_mean(table.people))
 
 
 def _longer(table: JudgeTable, score: Floats) -> Iterator[JudgeBias]:
@@ -99,37 +97,40 @@ def _longer(table: JudgeTable, score: Floats) -> Iterator[JudgeBias]:
     """
     if len(table.columns.features) != 2:
         return
-    a, b = (_sizes(table.feature(name)) for name in table.columns.features)
+    a, b = (_sizes(table.frame[name]) for name in table.columns.features)
     unlike = np.isfinite(a) & np.isfinite(b) & (a != b)
+    people = row_mean(table.people)[unlike]
+    result = _beside("length", "the longer", (a > b)[unlike], score[unlike], people)
     longer = np.where(a > b, score, 1 - score)[unlike]
-    people = np.where(a > b, row_mean(table.people), 1 - row_mean(table.people))
-    result = _beside("length", "the longer", longer, people[unlike])
     up, down = int((longer > 0.5).sum()), int((longer < 0.5).sum())
     beyond = (result.value or 0.0) * (up - down) > 0
-    p = max(result.p or 1.0, sign_test(up, down)) if beyond and result.p is not None else 1.0
-    yield _entry(result.kind, result.name, result.value, result.low, result.high, p, result.method,
-                 result.labels, result.judge_share, result.people_share)  # fmt: skip
+    yield replace(result, p=max(result.p or 0.0, sign_test(up, down)) if beyond else 1.0)
 
 
-def _beside(kind: str, name: str, judge: Floats, people: Floats) -> JudgeBias:
+def _beside(kind: str, name: str, side: Mask, score: Floats, ratings: Floats) -> JudgeBias:
     """Return how much more often the judge than people picks a side, of the same pairs."""
+    judge, people = (np.where(side, part, 1 - part) for part in (score, ratings))
     finite = np.isfinite(people)
     difference = judge[finite] - people[finite]
-    more, less = int((difference > 0).sum()), int((difference < 0).sum())
     n = max(difference.size, 1)
-    value = float(difference.mean()) if difference.size else 0.0
+    value = float(difference.sum()) / n
     reach = 1.96 * float(np.sqrt(((difference - value) ** 2).sum() + 1.0)) / n
-    shares = float(judge.mean()), float(people[finite].mean()) if finite.any() else None
-    ends = value, value - reach, value + reach
-    return _entry(kind, name, *ends, sign_test(more, less), "beside people", n, *shares)
+    p = sign_test(int((difference > 0).sum()), int((difference < 0).sum()))
+    ends = EstimateEntry(value=value, low=value - reach, high=value + reach, n=n)
+    by_people = float(people[finite].mean()) if finite.any() else None
+    return _lean(kind, name, "beside people", ends, p,
+                 judge_share=float(judge.mean()), people_share=by_people)  # fmt: skip
 
 
-def _signs(kind: str, name: str, more: int, less: int, method: str, rows: int) -> JudgeBias:
-    n = more + less
-    share = more / n if n else 0.5
+def _flips(first: int, second: int, rows: int) -> JudgeBias:
+    """Return how far the verdicts that flip with the order go to the first place."""
+    n = first + second
+    share = first / n if n else 0.5
     reach = 1.96 * ((share * (1 - share) * n + 1.0) / (n + 4.0) / max(n, 1)) ** 0.5
-    ends = share - 0.5, max(share - 0.5 - reach, -0.5), min(share - 0.5 + reach, 0.5)
-    return _entry(kind, name, *ends, sign_test(more, less), method, rows, share, None, n)
+    low, high = max(share - 0.5 - reach, -0.5), min(share - 0.5 + reach, 0.5)
+    ends = EstimateEntry(value=share - 0.5, low=low, high=high, n=rows)
+    return _lean("position", "the first", "both orders", ends, sign_test(first, second),
+                 judge_share=share, flips=n)  # fmt: skip
 
 
 def sign_test(more: int, less: int) -> float:
@@ -143,19 +144,15 @@ def sign_test(more: int, less: int) -> float:
     return min(1.0, 2 * float(bdtr(min(more, less), more + less, 0.5)))
 
 
-def _entry(
+def _lean(
     kind: str,
-    name: str | None,
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    p: float | None,
+    name: str,
     method: str,
-    labels: int,
-    *shares: Any,
+    ends: EstimateEntry = UNDEFINED,
+    p: float | None = None,
+    **shares: Any,
 ) -> JudgeBias:
-    judge, people, flips = (*shares, None, None, None)[:3]
     return JudgeBias(
-        kind=kind, name=name, value=value, low=low, high=high, p=p, method=method, labels=labels,
-        judge_share=judge, people_share=people, flips=flips,
+        kind=kind, name=name, value=ends.value, low=ends.low, high=ends.high, p=p, method=method,
+        labels=int(ends.n or 0), **shares,
     )  # fmt: skip

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
+from msgspec.structs import replace
 
-from calibrant.core.arrays import Floats, Indices, Mask
-from calibrant.core.estimate import Estimate, EstimateEntry
+from calibrant.core.arrays import Floats, Mask
+from calibrant.core.estimate import EstimateEntry
 from calibrant.data.judge_cells import RatingScale
 from calibrant.data.judge_table import JudgeTable
 from calibrant.data.mend import RecalibrationMap
@@ -32,7 +34,6 @@ from calibrant.labels.people_ratings import (
     PeoplePool,
     contrast,
     lenience,
-    meanings,
     people_mean,
     score_map,
 )
@@ -50,13 +51,16 @@ from calibrant.metrics.stats.multiplicity import holm
 from calibrant.metrics.stats.regressions import Strengths, pair_strengths
 
 _DISAGREEMENTS, _LETTERS = 10, 1_000
+# Of more scores than this so many are shown, rounded to so many digits.
+_VALUES, _DIGITS = 12, 2
 # Of more models than this only the best is compared with each of the others.
 _MOST_MODELS = 20
 # The half width that more labels are counted for, where nobody names one.
 _NARROWER = 0.5
 
 
-class JudgeView(Struct, frozen=True):
+@dataclass(frozen=True)
+class JudgeView:
     """A judge's scores with the table they come from.
 
     Parameters
@@ -82,17 +86,20 @@ class JudgeView(Struct, frozen=True):
         """Scores between 0 and 1."""
         return self.scale.unit(self.score)
 
-    @property
-    def rating(self) -> Floats:
-        """People's mean rating between 0 and 1, NaN where nobody rated."""
-        return self.table.human_scale.unit(row_mean(self.table.people))
-
-    @property
+    @cached_property
     def pool(self) -> PeoplePool:
-        """Scores and ratings as a pool, with models where each row has one."""
-        single = self.table.kind != "pairs" and self.table.sides is not None
-        model = self.table.sides[:, 0] if single and self.table.sides is not None else None
-        return PeoplePool(self.unit, self.rating, model)
+        """Scores and ratings between 0 and 1 as a pool, with models where each row has one."""
+        table = self.table
+        model = table.sides[:, 0] if table.sides.shape[1] == 1 else None
+        return PeoplePool(self.unit, table.human_scale.unit(row_mean(table.people)), model)
+
+    @cached_property
+    def strengths(self) -> Strengths | None:
+        """Strengths of the models of pairs; None where they are open, or rows have one model."""
+        table, pool = self.table, self.pool
+        if table.sides.shape[1] < 2:
+            return None
+        return pair_strengths(table.sides, pool.rate, pool.people, table.item)
 
 
 def judge_entry(
@@ -124,223 +131,180 @@ def judge_entry(
     path
         Where the map is kept.
     """
-    table, pool = view.table, view.pool
-    known_values, span = pool.known, table.human_scale.span
-    mean = _mean(view, pool)
-    fitted = score_map(view.unit[known_values], pool.people[known_values], seed=seed, about=about)
+    table, pool, scale = view.table, view.pool, view.table.human_scale
+    rated, mean = pool.known, _mean(view)
+    fitted = score_map(view.unit[rated], pool.people[rated], seed=seed, about=about)
     entry = JudgeEntry(
         judge=view.name,
         n=view.score.size,
-        labels=int(known_values.sum()),
+        labels=int(rated.sum()),
         scale=JudgeScale(
             kind=table.kind,
             judge=[view.scale.low, view.scale.high],
-            people=[table.human_scale.low, table.human_scale.high],
+            people=[scale.low, scale.high],
             words=list(view.scale.words),
             same=view.same,
         ),
         people_mean=mean,
         map=list(_map(view, fitted)),
         bias=list(biases(table, view.name, view.score, same=view.same)),
-        models=list(_models(view, pool)),
-        groups=[group for column in by for group in _groups(view, pool, column)],
-        pairs=_pairs(view, pool),
-        labels_needed=_labels_needed(mean, view.score.size, precision, span),
-        disagreements=list(_disagreements(view, pool)),
+        models=list(_models(view)),
+        groups=[group for column in by for group in _groups(view, column)],
+        pairs=_pairs(view),
+        labels_needed=_labels_needed(mean, view.score.size, precision, scale.span),
+        disagreements=list(_disagreements(view)),
         cost=cost,
         path=path,
-        **_agreement(view, known_values),
+        **_agreement(view),
     )
     return entry, fitted
 
 
-def _units(estimate: Estimate, scale: RatingScale, *, lead: bool = False) -> EstimateEntry:
+def _units(estimate: EstimateEntry, scale: RatingScale, *, lead: bool = False) -> EstimateEntry:
     """Return an estimate between 0 and 1 in people's units, its ends on the scale."""
-    start = 0.0 if lead else scale.low
-    low, high = (
-        start + scale.span * end if lead else start + scale.span * min(max(end, 0.0), 1.0)
-        for end in (estimate.low, estimate.high)
-    )
-    return EstimateEntry(value=start + scale.span * estimate.value, low=low, high=high,
-                         n=estimate.n)  # fmt: skip
+    value, *ends = estimate.ends
+    start, ends = (0.0, ends) if lead else (scale.low, np.clip(ends, 0.0, 1.0).tolist())
+    low, high = (start + scale.span * end for end in ends)
+    return replace(estimate, value=start + scale.span * value, low=low, high=high)
 
 
-def _mean(view: JudgeView, pool: PeoplePool) -> PeopleMean:
-    scale, n = view.table.human_scale, int(pool.known.sum())
+def _mean(view: JudgeView) -> PeopleMean:
+    pool, scale = view.pool, view.table.human_scale
     both, alone = people_mean(pool), people_mean(PeoplePool(None, pool.people))
-    ratio = both.error / alone.error
+    n, ratio = int(pool.known.sum()), both.error / alone.error
     # Where every row is rated, what the judge is worth is what it would be on others like them.
     rest = 1 / pool.people.size if pool.left else 0.0
     needed = 1 / (ratio**2 * (1 / n - rest) + rest)
     return PeopleMean(
-        combined=_units(both.estimate(n, left=pool.left), scale),
-        people_only=_units(alone.estimate(n, left=pool.left), scale),
+        combined=_units(both.estimate(left=pool.left), scale),
+        people_only=_units(alone.estimate(left=pool.left), scale),
         judge_only=float(view.score.mean()) if view.same else None,
-        lenience=_units(lenience(pool).estimate(n), scale, lead=True),
+        lenience=_units(lenience(pool).estimate(), scale, lead=True),
         width_ratio=ratio,
         labels_saved=max(0, round(needed - n)),
     )
 
 
-def _agreement(view: JudgeView, known_values: Mask) -> dict[str, Any]:
+def _agreement(view: JudgeView) -> dict[str, Any]:
     """Return order and kappa, and the same among people with the difference."""
-    score, people, n = (
-        view.score[known_values],
-        view.table.people[known_values],
-        int(known_values.sum()),
-    )
-    ordered = same_side if view.table.kind == "pairs" else right_order
-    order = with_people(ordered, score, people)
-    kappa = with_people(quadratic_kappa, score, people) if view.same else None
-    matches: dict[str, Any] = {
-        "order": order.estimate(n, SHARE),
-        "kappa": None if kappa is None else kappa.estimate(n, KAPPA),
-        "people": None,
-    }
-    peers = among_people(ordered, people)
-    kin = among_people(quadratic_kappa, people)
-    if peers is None or kin is None:
-        return matches
+    rated, statistic = view.pool.known, same_side if view.table.kind == "pairs" else right_order
+    score, people, n = view.score[rated], view.table.people[rated], int(rated.sum())
+    order, peers = with_people(statistic, score, people), among_people(statistic, people)
+    kappa, kin = with_people(quadratic_kappa, score, people), among_people(quadratic_kappa, people)
     twice = int((np.isfinite(people).sum(axis=1) > 1).sum())
-    matches["people"] = PeopleAgreement(
+    among = None if peers is None or kin is None else PeopleAgreement(
         count=people.shape[1],
         items=twice,
         order=peers.estimate(twice, SHARE),
-        kappa=None if kappa is None else kin.estimate(twice, KAPPA),
+        kappa=kin.estimate(twice, KAPPA) if view.same else None,
         order_difference=order.minus(peers).estimate(twice, None),
-        kappa_difference=None if kappa is None else kappa.minus(kin).estimate(twice, None),
-    )
-    return matches
+        kappa_difference=kappa.minus(kin).estimate(twice, None) if view.same else None,
+    )  # fmt: skip
+    return {
+        "order": order.estimate(n, SHARE),
+        "kappa": kappa.estimate(n, KAPPA) if view.same else None,
+        "people": among,
+    }
 
 
 def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[ScoreMeaning]:
-    to, entry = view.table.human_scale, view.scale
-    for score, value, low, high, labels, mean in meanings(fitted, view.unit, view.rating):
-        ends = (to.low + to.span * part for part in (value, low, high))
+    """Yield what each score means, or each of 12 among many."""
+    judge, people, scale = view.unit, view.pool.people, view.table.human_scale
+    scores = np.unique(judge)
+    if scores.size > _VALUES:
+        ranks = np.linspace(0.02, 0.98, _VALUES)
+        scores = np.unique(np.round(np.quantile(judge, ranks), _DIGITS))
+    finite = np.isfinite(people)
+    nearest = np.abs(judge[finite][:, None] - scores).argmin(axis=1)
+    for place, score in enumerate(scores.tolist()):
+        ratings = people[finite][nearest == place]
+        value, (low, high) = fitted.probability(score), fitted.interval(score)
         yield ScoreMeaning(
-            score=entry.low + entry.span * score, labels=labels,
-            people=None if mean is None else to.low + to.span * mean,
-            **dict(zip(("value", "low", "high"), ends, strict=True)),
+            score=view.scale.rating(score), value=scale.rating(value), low=scale.rating(low),
+            high=scale.rating(high), labels=ratings.size,
+            people=scale.rating(float(ratings.mean())) if ratings.size else None,
         )  # fmt: skip
 
 
-def _strengths(view: JudgeView, pool: PeoplePool) -> Strengths | None:
-    table = view.table
-    if table.kind != "pairs" or table.sides is None:
-        return None
-    return pair_strengths(table.sides, pool.rate, pool.people, table.item)
-
-
-def _models(view: JudgeView, pool: PeoplePool) -> Iterator[JudgedModel]:
+def _models(view: JudgeView) -> Iterator[JudgedModel]:
     """Yield people's mean of each model; of pairs the share that it wins, and its strength."""
-    table, strengths = view.table, _strengths(view, pool)
-    if table.sides is None:
-        return
+    table, models = view.table, len(view.table.models)
     for code, name in enumerate(table.models):
-        rows = (table.sides == code).any(axis=1)
-        first = table.sides[:, 0] == code
-        strength = None if strengths is None else _beside_mean(strengths, code)
-        yield from _judged(view, pool, name, rows, first, strength)
+        beside_mean = np.eye(models)[code] - 1 / models
+        strength = view.strengths and view.strengths.combined(beside_mean).estimate()
+        rows, first = (table.sides == code).any(axis=1), table.sides[:, 0] == code
+        yield _judged(view, name, rows, first, strength)
 
 
-def _beside_mean(strengths: Strengths, code: int) -> EstimateEntry:
-    models = strengths.value.size
-    weight = np.full(models, -1.0 / models)
-    weight[code] += 1.0
-    error = float(np.sqrt(max(weight @ strengths.covariance @ weight, 0.0)))
-    reach, value = strengths.half_width(error), float(weight @ strengths.value)
-    return EstimateEntry(value=value, low=value - reach, high=value + reach)
-
-
-def _groups(view: JudgeView, pool: PeoplePool, column: str) -> Iterator[JudgedModel]:
+def _groups(view: JudgeView, column: str) -> Iterator[JudgedModel]:
     values = view.table.frame[column].cast(pl.String)
     for value in values.drop_nulls().unique().sort().to_list():
         rows = (values == value).fill_null(False).to_numpy()
-        yield from _judged(view, pool, f"{column} = {value}", rows, rows, None)
+        yield _judged(view, f"{column} = {value}", rows, rows, None)
 
 
 def _judged(
-    view: JudgeView,
-    pool: PeoplePool,
-    name: str,
-    rows: Mask,
-    first: Mask,
-    strength: EstimateEntry | None,
-) -> Iterator[JudgedModel]:
+    view: JudgeView, name: str, rows: Mask, first: Mask, strength: EstimateEntry | None
+) -> JudgedModel:
+    pool, scale = view.pool, view.table.human_scale
     people, rate, score = (np.where(first, v, 1 - v) for v in (pool.people, pool.rate, view.unit))
-    mean = contrast(people, rate, [rows], view.table.item)
-    labels = int((rows & pool.known).sum())
-    scale = view.table.human_scale
-    combined = EstimateEntry(n=labels)
-    if mean is not None:
-        remaining = mean.estimate(labels)
-        combined = _units(remaining, scale)
-    judge = score[rows].mean() if view.table.kind == "pairs" else view.score[rows].mean()
-    yield JudgedModel(
-        name=name, n=int(rows.sum()), labels=labels, combined=combined, judge_only=float(judge),
+    mean, labels = contrast(people, rate, [rows], view.table.item), int((rows & pool.known).sum())
+    judge = score if view.table.kind == "pairs" else view.score
+    return JudgedModel(
+        name=name,
+        n=int(rows.sum()),
+        labels=labels,
+        combined=_units(mean.estimate(), scale) if mean else EstimateEntry(n=labels),
+        judge_only=float(judge[rows].mean()),
         strength=strength,
-    )  # fmt: skip
+    )
 
 
-def _pairs(view: JudgeView, pool: PeoplePool) -> list[JudgedPair]:
+def _pairs(view: JudgeView) -> list[JudgedPair]:
     """Return people's preference between each two models, Holm over all of them."""
-    table, models = view.table, len(view.table.models)
-    if table.sides is None:
-        return []
-    strengths, result = _strengths(view, pool), []
-    for a, b in _compared(table.sides, pool.rate, models, pairs=table.kind == "pairs"):
-        one = _led(view, pool, a, b) if strengths is None else _won(view, pool, a, b, strengths)
-        result += [] if one is None else [(a, b, *one)]
-    whole = models * (models - 1) // 2
-    adjusted = holm(np.array([p for *_, p in result] + [1.0] * (whole - len(result))))
+    models = view.table.models
+    result = [(a, b, *lead) for a, b in _compared(view) if (lead := _lead(view, a, b))]
+    left_out = len(models) * (len(models) - 1) // 2 - len(result)
+    adjusted = holm(np.array([p for *_, p in result] + [1.0] * left_out))
     return [
-        JudgedPair(a=table.models[a], b=table.models[b], p_adjusted=float(p), **parts)
+        JudgedPair(a=models[a], b=models[b], p_adjusted=float(p), **parts)
         for (a, b, parts, _), p in zip(result, adjusted, strict=False)
     ]
 
 
-def _compared(
-    sides: Indices, rate: Floats, models: int, *, pairs: bool
-) -> Iterator[tuple[int, int]]:
+def _compared(view: JudgeView) -> Iterator[tuple[int, int]]:
+    sides, rate, models = view.table.sides, view.pool.rate, len(view.table.models)
     if models <= _MOST_MODELS:
         yield from combinations(range(models), 2)
         return
-    total = np.bincount(sides[:, 0], rate, models)
-    if pairs:
-        total = total + np.bincount(sides[:, 1], 1 - rate, models)
+    wins = zip(sides.T, (rate, 1 - rate), strict=False)
+    total = np.sum([np.bincount(side, part, models) for side, part in wins], axis=0)
     best = int(np.argmax(total / np.maximum(np.bincount(sides.ravel(), minlength=models), 1)))
     yield from ((best, peer) for peer in range(models) if peer != best)
 
 
-_Told = tuple[dict[str, Any], float]
+def _lead(view: JudgeView, a: int, b: int) -> tuple[dict[str, Any], float] | None:
+    """Return by how much people put one model above another, and the p-value.
 
-
-def _led(view: JudgeView, pool: PeoplePool, a: int, b: int) -> _Told | None:
-    """Return by how much people rate one model above another, and the p-value."""
-    if view.table.sides is None or view.table.kind == "pairs":
-        return None
-    parts = [view.table.sides[:, 0] == code for code in (a, b)]
-    gap = contrast(pool.people, pool.rate, parts, view.table.item, beyond=True)
-    if gap is None:
-        return None
-    n = int((pool.known & (parts[0] | parts[1])).sum())
-    difference = _units(gap.estimate(n), view.table.human_scale, lead=True)
-    return {"difference": difference, "win_rate": None, "strength": None}, gap.p_value
-
-
-def _won(view: JudgeView, pool: PeoplePool, a: int, b: int, strengths: Strengths) -> _Told:
-    """Return how much stronger one model is in pairs, how often it wins, and the p-value."""
-    assert view.table.sides is not None
-    first = (view.table.sides == (a, b)).all(axis=1)
-    rows = first | (view.table.sides == (b, a)).all(axis=1)
+    Of pairs that is how much stronger it is, and how often it wins.
+    """
+    pool, table, strengths = view.pool, view.table, view.strengths
+    if strengths is None:
+        parts = [table.sides[:, 0] == code for code in (a, b)]
+        gap = contrast(pool.people, pool.rate, parts, table.item, beyond=True)
+        if gap is None or table.kind == "pairs":
+            return None
+        difference = _units(gap.estimate(), table.human_scale, lead=True)
+        return {"difference": difference, "win_rate": None, "strength": None}, gap.p_value
+    first = (table.sides == (a, b)).all(axis=1)
+    rows = first | (table.sides == (b, a)).all(axis=1)
     people, rate = (np.where(first, part, 1 - part) for part in (pool.people, pool.rate))
-    mean = contrast(people, rate, [rows], view.table.item, beyond=True) if rows.any() else None
-    value, error = strengths.difference(a, b)
-    reach, n = strengths.half_width(error), int((rows & pool.known).sum())
-    strength = EstimateEntry(value=value, low=value - reach, high=value + reach, n=n)
-    won = None if mean is None else _units(mean.estimate(n), RatingScale(0.0, 1.0))
-    parts = {"difference": strength, "win_rate": won, "strength": strength}
-    return parts, strengths.p_value(value, error)
+    wins = contrast(people, rate, [rows], table.item, beyond=True)
+    models = np.eye(len(table.models))
+    gap = strengths.combined(models[a] - models[b], int((rows & pool.known).sum()))
+    win_rate = wins and _units(wins.estimate(), table.human_scale)
+    strength = gap.estimate()
+    return {"difference": strength, "win_rate": win_rate, "strength": strength}, gap.p_value
 
 
 def _labels_needed(
@@ -348,30 +312,27 @@ def _labels_needed(
 ) -> LabelsNeeded | None:
     """Return how many labels make the interval as narrow as asked, by default half as wide."""
     _, low, high = mean.combined.ends
-    half, made = (high - low) / 2, int(mean.combined.n or 0)
+    half = (high - low) / 2
     if half <= 0:
         return None
-    targets = precision or float(f"{_NARROWER * half:.1g}")
-    labels = labels_for_precision(made, items, half / span, targets / span)
-    return LabelsNeeded(precision=targets, labels=labels)
+    target = precision or float(f"{_NARROWER * half:.1g}")
+    labels = labels_for_precision(int(mean.combined.n or 0), items, half / span, target / span)
+    return LabelsNeeded(precision=target, labels=labels)
 
 
-def _disagreements(view: JudgeView, pool: PeoplePool) -> Iterator[Disagreement]:
+def _disagreements(view: JudgeView) -> Iterator[Disagreement]:
     """Yield the ratings that surprise most, given the judge's scores of the others."""
-    table, scale = view.table, view.table.human_scale
+    table, pool, scale = view.table, view.pool, view.table.human_scale
     surprise = np.where(pool.known, np.abs(pool.people - pool.rate), -1.0)
     columns = table.columns
-    for row in np.argsort(-surprise, kind="stable")[:_DISAGREEMENTS].tolist():
-        if surprise[row] < 0:
-            return
-        cells = table.frame.row(row, named=True)
-        texts = {key: cells.get(name or "") for key, name in
-                 (("question", columns.question), ("model", columns.model),
-                  ("text", columns.answer))}  # fmt: skip
+    roles = {"question": columns.question, "model": columns.model, "text": columns.answer}
+    for row in np.argsort(-surprise, kind="stable")[: min(_DISAGREEMENTS, pool.known.sum())]:
+        cells = table.frame.row(int(row), named=True)
+        texts = {role: cells.get(name or "") for role, name in roles.items()}
         yield Disagreement(
             row=int(table.rows[row]),
             judge=float(view.score[row]),
-            people=scale.low + scale.span * float(pool.people[row]),
-            expected=scale.low + scale.span * float(pool.rate[row]),
-            **{k: None if v is None else str(v)[:_LETTERS] for k, v in texts.items()},
+            people=scale.rating(float(pool.people[row])),
+            expected=scale.rating(float(pool.rate[row])),
+            **{role: None if v is None else str(v)[:_LETTERS] for role, v in texts.items()},
         )

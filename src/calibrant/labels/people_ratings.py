@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
-from scipy.special import betaincinv, chdtrc, erfc, expit, logit, stdtr, stdtrit
+from scipy.special import betaincinv, chdtrc, erfc, expit, logit
 
 from calibrant.core.arrays import Floats, Indices, Mask, named_stream
-from calibrant.core.estimate import Estimate
 from calibrant.data.mend import RecalibrationMap
 from calibrant.data.mend.estimator import CERTAINTY, map_of_curve
 from calibrant.labels.labelling.pools import LabelPool, cross_fitted, features
 from calibrant.metrics.recalibration.mend_fit import Labels, fit_curve, fit_value
+from calibrant.metrics.stats.intervals import MeanError
 from calibrant.metrics.stats.judges import kurtosis_df
 
 # Ratings between the ends spread less than yes/no; so much of the spread that they show is counted
 # in simulations, and no more labels than ten are made of one.
 _SPREAD, _LEAST = 1.6, 0.1
-_VALUES, _DIGITS = 12, 2
 
 
 def score_map(
@@ -74,48 +73,11 @@ def _two_rates(fitted: RecalibrationMap, judge: Floats, people: Floats) -> Recal
     )  # fmt: skip
 
 
-def meanings(
-    fitted: RecalibrationMap, judge: Floats, people: Floats
-) -> Iterator[tuple[float, float, float, float, int, float | None]]:
-    """Yield score, value, low, high, labels nearest to it and their mean: all scores or 12."""
-    scores = np.unique(judge)
-    if scores.size > _VALUES:
-        ranks = np.linspace(0.02, 0.98, _VALUES)
-        scores = np.unique(np.round(np.quantile(judge, ranks), _DIGITS))
-    finite = np.isfinite(people)
-    nearest = np.abs(judge[finite][:, None] - scores).argmin(axis=1)
-    count = np.bincount(nearest, minlength=scores.size)
-    total = np.bincount(nearest, people[finite], scores.size)
-    for score, labels, sum_ in zip(scores.tolist(), count.tolist(), total.tolist(), strict=True):
-        low, high = fitted.interval(score)
-        mean = sum_ / labels if labels else None
-        yield score, fitted.probability(score), low, high, labels, mean
-
-
 # Labels of each model from which on the model itself helps to predict what people say.
 _LABELS_A_MODEL = 25
 _PSEUDO = 2.0
 # A model's spread is pulled towards that of all labels by so many labels.
 _PULL = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class MeanError:
-    """A mean, or a difference of means, with its standard error and degrees of freedom."""
-
-    value: float
-    error: float
-    df: float
-
-    def estimate(self, n: int, *, left: float = 1.0) -> Estimate:
-        """Return it with its 95 % interval, where a share `left` of the items has no rating."""
-        reach = float(stdtrit(self.df, 0.975)) * self.error * max(left, 0.0) ** 0.5
-        return Estimate(self.value, self.value - reach, self.value + reach, n=n, interval="t")
-
-    @property
-    def p_value(self) -> float:
-        """Of a value of 0."""
-        return float(2 * stdtr(self.df, -abs(self.value) / self.error)) if self.error > 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -194,7 +156,8 @@ def people_mean(pool: PeoplePool) -> MeanError:
     spread = (float(((y - y.mean()) ** 2).sum()) + 0.25) / (n + 1)
     unseen = 0.5 / (n * (n + 1)) * min(1.0, 4 * spread)
     value = min(max(float(rate.mean() + residual.mean()), 0.0), 1.0)
-    return MeanError(value, float(np.sqrt(own + unseen)), kurtosis_df(residual - residual.mean()))
+    df = kurtosis_df(residual - residual.mean())
+    return MeanError(value, float(np.sqrt(own + unseen)), df, y.size)
 
 
 def lenience(pool: PeoplePool) -> MeanError:
@@ -206,7 +169,7 @@ def lenience(pool: PeoplePool) -> MeanError:
     mean, items = people_mean(pool), pool.people.size
     companion = float((pool.judge - pool.rate).var()) / items
     error = float(np.sqrt(mean.error**2 + companion))
-    return MeanError(float(pool.judge.mean()) - mean.value, error, mean.df)
+    return MeanError(float(pool.judge.mean()) - mean.value, error, mean.df, mean.n)
 
 
 def contrast(
@@ -237,7 +200,8 @@ def contrast(
     """
     finite = np.isfinite(people)
     residual = np.where(finite, people - rate, 0.0)
-    pooled, value, added, smallest = float(residual[finite].var()), 0.0, 0.0, np.inf
+    pooled, value, added = float(residual[finite].var()), 0.0, 0.0
+    counts = []
     influence = np.zeros(residual.size)
     for sign, rows in zip((1.0, -1.0), parts, strict=False):
         lab = rows & finite
@@ -254,11 +218,11 @@ def contrast(
         own = float(each @ each) * n
         mixed = (own * (n - 1) + _PULL * pooled * remaining) / (n - 1 + _PULL)
         added += max(mixed - own, 0.0) / n
-        smallest = min(smallest, n)
+        counts.append(n)
     each = np.bincount(item, influence)[np.unique(item[finite & (influence != 0.0)])]
-    df = max(min(kurtosis_df(each), 2.0 * smallest + _PULL), 3.0) if each.size else 3.0
+    df = max(min(kurtosis_df(each), 2.0 * min(counts) + _PULL), 3.0) if each.size else 3.0
     total = np.bincount(item, influence)
-    return MeanError(value, float(np.sqrt(total @ total + added)), df)
+    return MeanError(value, float(np.sqrt(total @ total + added)), df, int(sum(counts)))
 
 
 def choice_p_value(pool: PeoplePool) -> float:

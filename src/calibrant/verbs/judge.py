@@ -158,32 +158,27 @@ def judge(
         table = read_judge_table(data, columns, rated)
         require_known(by, table.frame.columns, "there is no column {}")
         views = _views(table)
-        warnings = _checked(table, views[0], data, existing, settings)
+        warnings = _checked(views[0], data, settings)
+        path = None if save is None else str(save)
+        origin, numbers = origin_of(head), {"by": by, "precision": precision, "seed": seed}
         found = [
-            judge_entry(
-                view,
-                by=by,
-                precision=precision,
-                cost=_cost(view, cost or {}),
-                seed=seed,
-                about=_about(view, origin_of(head)),
-                path=None if save is None else str(save),
-            )
+            judge_entry(view, cost=_cost(view, cost or {}), path=path,
+                        about=_about(view, origin), **numbers)
             for view in views
-        ]
+        ]  # fmt: skip
+    entries, maps = zip(*found, strict=True)
     if save is not None:
         with writing(save):
-            save_maps([fitted for _, fitted in found], save)
-    entries = [entry for entry, _ in found]
+            save_maps(maps, save)
     if batch is not None:
-        rows = _batch(table, views[0], entries[0], seed)
+        rows = _batch(views[0], entries[0], seed)
         write_for_people(rows, Path(batch), keep=[ROW, *human])
     document = {
         **head,
         "dropped": dict(table.left_out),
         "data": {
             "rows": table.frame.height,
-            "columns": _roles(table),
+            "columns": _roles(table.columns),
             "warnings": [{"id": "judge.reading", "subject": {}, "text": text} for text in warnings],
         },
         "results": entries,
@@ -216,41 +211,35 @@ def _views(table: JudgeTable) -> list[JudgeView]:
     return [*views, JudgeView(table, PANEL, scale.low + scale.span * mean, scale)]
 
 
-def _checked(
-    table: JudgeTable, view: JudgeView, data: Any, existing: str, settings: Mapping[str, Any]
-) -> list[str]:
+def _checked(view: JudgeView, data: Any, settings: Mapping[str, Any]) -> list[str]:
     """Return what is to be known of the ratings; refuse a choice that is seen not to be random."""
-    pool, notes = view.pool, list(table.notes)
+    pool, swapped, notes = view.pool, view.table.swapped, list(view.table.notes)
     labels, rows = int(pool.known.sum()), pool.people.size
     if labels < _FEWEST:
-        rule = (
-            f"{labels} rated rows are too few to say anything about the judge: {_FEWEST} at least"
-        )
+        few = f"{labels} rated rows are too few"
+        rule = f"{few} to say anything about the judge: {_FEWEST} at least"
         raise InputError(rule, hint="let people rate about 100 rows, chosen at random")
     if labels < rows and (p := choice_p_value(pool)) < _CHOSEN:
         rule = (
             f"the {labels:,} rated rows are no random choice of {rows:,}: their scores or models "
             f"are others than those of the rest (p = {p:.0e})"
         )
-        if existing != "random":
+        if settings["existing"] != "random":
             call = _again(data, {**settings, "existing": "random"})
             hint = Hint("if they were drawn at random all the same:\n{0}", call)
             raise InputError(rule, hint=hint)
         notes.append(f"{rule}; taken as random, as asked: people's mean may be off")
     if labels < _ROUGH:
         notes.append(f"{labels} rated rows: intervals are rough below {_ROUGH}")
-    if table.swapped is not None and view.score.size:
-        agreed = float((table.swapped == view.score).mean())
-        if agreed < 0.5:
-            notes.append(
-                f"verdicts in both orders agree in {100 * agreed:.0f} % of pairs only: is the "
-                "second one written by place instead of by side?"
-            )
+    if swapped is not None and (agreed := float((swapped == view.score).mean())) < 0.5:
+        notes.append(
+            f"verdicts in both orders agree in {100 * agreed:.0f} % of pairs only: is the "
+            "second one written by place instead of by side?"
+        )
     return notes
 
 
-def _roles(table: JudgeTable) -> dict[str, Any]:
-    columns = table.columns
+def _roles(columns: JudgeColumns) -> dict[str, Any]:
     matches = {"model": columns.model, "question": columns.question, "answer": columns.answer}
     return {**{k: v for k, v in matches.items() if v}, "pairs": list(columns.pairs)}
 
@@ -270,34 +259,35 @@ def _about(view: JudgeView, origin: Mapping[str, Any]) -> dict[str, Any]:
     return {"model": "", "method": view.name, "fitted_on": {**origin, **scales}}
 
 
-def _batch(table: JudgeTable, view: JudgeView, entry: JudgeEntry, seed: int) -> pl.DataFrame:
+def _missing(entry: JudgeEntry) -> int:
+    """Return how many more labels the entry asks for."""
+    return 0 if entry.labels_needed is None else entry.labels_needed.labels - entry.labels
+
+
+def _batch(view: JudgeView, entry: JudgeEntry, seed: int) -> pl.DataFrame:
     """Return the rows to rate next, with their number in the table and cells to fill in."""
-    labels_needed = entry.labels_needed
-    size = max(_FEWEST, 0 if labels_needed is None else labels_needed.labels - entry.labels)
-    draws = choose_batch(LabelPool(view.unit, view.rating), size, rng=seed)
+    table, pool = view.table, LabelPool(view.unit, view.pool.people)
+    draws = choose_batch(pool, max(_FEWEST, _missing(entry)), rng=seed)
     rows: pl.DataFrame = table.frame[draws.tolist()].with_columns(pl.Series(ROW, table.rows[draws]))
-    hidden = {ROW, *table.scores, *table.columns.human}
-    visible = [name for name in table.frame.columns if name not in hidden]
-    return rows.select(ROW, *visible, *table.columns.human)
+    people = table.columns.human
+    visible = pl.exclude(ROW, *table.scores, *people)
+    return rows.select(ROW, visible, *people)
 
 
-def _again(data: Any, settings: Mapping[str, Any], **more: Any) -> Call:
+def _again(data: Any, settings: Mapping[str, Any]) -> Call:
     """Return this call with its own options, those left out that are as nobody set them."""
     request = {name: value for name, value in settings.items() if value and name != "margin"}
-    place = str(data) if isinstance(data, str | Path) else TABLE
-    return Call("judge", place, **{**request, **more})
+    return Call("judge", data if isinstance(data, str | Path) else TABLE, **request)
 
 
 def _next(entry: JudgeEntry, data: Any, settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the next batch for people; else the page."""
-    labels_needed = entry.labels_needed
+    more = {"html": "judge.html"}
+    why = "See models, map and flips on a page"
+    if entry.labels_needed is not None and (rows := _missing(entry)) > 0:
+        more, within = {"batch": "batch.csv"}, size_words(entry, entry.labels_needed.precision)
+        why = f"{rows:,} rows for people: their mean is then known to within {within}"
+    elif entry.path is None and entry.scale.kind != "pairs":
+        more, why = {"save": "map.json"}, "Keep what a score means, for rows that nobody will rate"
     names = {k: v for k, v in settings.items() if k not in ("features", "by", "cost", "existing")}
-    if labels_needed is None or labels_needed.labels <= entry.labels:
-        if entry.path is None and entry.scale.kind != "pairs":
-            why = "Keep what a score means, for rows that nobody will rate"
-            return {"command": _again(data, names, save="map.json").text(), "why": why}
-        why = "See models, map and flips on a page"
-        return {"command": _again(data, names, html="judge.html").text(), "why": why}
-    more, within = labels_needed.labels - entry.labels, size_words(entry, labels_needed.precision)
-    why = f"{more:,} rows for people: their mean is then known to within {within}"
-    return {"command": _again(data, names, batch="batch.csv").text(), "why": why}
+    return {"command": _again(data, {**names, **more}).text(), "why": why}

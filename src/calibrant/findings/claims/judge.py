@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
+from msgspec.structs import replace
 from scipy.special import ndtri
 
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.claims.claim import (
     About,
     Claim,
+    Outcome,
+    count,
     labels_text,
     percent,
     points,
     points_range,
     rule,
 )
-from calibrant.findings.documents.labels import JudgeBias, JudgedPair, JudgeEntry
+from calibrant.findings.claims.margins import more_labels
+from calibrant.findings.documents.labels import JudgeBias, JudgeEntry
 from calibrant.metrics.stats.multiplicity import holm
 
 # Levels at which simulations keep every sentence false in at most 5 %.
@@ -31,6 +37,14 @@ _POWER = 0.84
 _MOST_FAVOURS = 3
 # More labels than so many times those at hand decide nothing that anybody would wait for.
 _FAR = 20
+
+_WHAT = {
+    "ratings": "people's mean",
+    "yes/no": "people's share of yes",
+    "pairs": "the first side's share of wins, by people,",
+}
+_PUTS = ("the judge puts the better of two answers first",
+         "the judge picks the side that a person prefers")  # fmt: skip
 
 PEOPLE_MEAN = rule("judge.people_mean")
 LENIENT = rule("judge.lenient", opposite="judge.harsh")
@@ -70,16 +84,14 @@ def judge_claims(entry: JudgeEntry, *, margin: float, named: bool) -> Iterator[C
         Whether the sentences name the judge: there are several.
     """
     about = About({"judge": entry.judge}, {"name": entry.judge, "named": named})
-    pairs = entry.scale.kind == "pairs"
-    if not pairs:
-        yield _mean(entry, about, margin)
-    yield _agreement(entry, about)
-    if entry.map and not pairs:
-        yield MEANING.claim("shown", about, {"meanings": _meanings(entry)}, n=entry.labels)
     best = [_best(entry, about)] if entry.pairs else []
-    if pairs:
-        yield from (*_leans(entry, about), *best, _mean(entry, about, margin))
+    if entry.scale.kind == "pairs":
+        yield from (_agreement(entry, about), *_leans(entry, about), *best)
+        yield _mean(entry, about, margin)
         return
+    yield from (_mean(entry, about, margin), _agreement(entry, about))
+    if entry.map:
+        yield MEANING.claim("shown", about, {"meanings": _meanings(entry)}, n=entry.labels)
     # Before favours, of which there may be several: the first sentences are those that are read.
     yield from (*best, *_leans(entry, about))
 
@@ -103,45 +115,35 @@ def in_units(entry: JudgeEntry, value: float, *, people: bool = True) -> str:
     return f"{value:.{min(digits, 3)}f}"
 
 
-def _range(entry: JudgeEntry, estimate: EstimateEntry) -> str:
-    _, low, high = estimate.ends
-    if high - low <= 0:
-        return ", all of them rated"
-    ends = (in_units(entry, end).removesuffix(" %") for end in (low, high))
-    return f" ({' to '.join(ends)})"
+def _between(entry: JudgeEntry, *ends: float) -> str:
+    return " to ".join(in_units(entry, end).removesuffix(" %") for end in ends)
 
 
 def _mean(entry: JudgeEntry, about: About, margin: float) -> Claim:
     mean, scale = entry.people_mean, entry.scale
-    span = scale.people[1] - scale.people[0]
-    what = {
-        "ratings": "people's mean",
-        "yes/no": "people's share of yes",
-        "pairs": "the first side's share of wins, by people,",
-    }[scale.kind]
-    saved = mean.labels_saved
-    worth = f"worth {saved:,} label{'' if saved == 1 else 's'}."
+    value, *ends = mean.combined.ends
+    worth = f"worth {count(mean.labels_saved, 'label')}."
     facts: dict[str, Any] = {
-        "what": what if about.facts["named"] else what[0].upper() + what[1:],
-        "mean": in_units(entry, mean.combined.number),
-        "range": _range(entry, mean.combined),
+        "what": _WHAT[scale.kind],
+        "mean": in_units(entry, value),
+        "range": f" ({_between(entry, *ends)})" if ends[0] < ends[1] else ", all of them rated",
         "worth": f" W{worth[1:]}" if entry.labels < entry.n else f" On new rows it is {worth}",
     }
     if mean.judge_only is None or scale.kind == "pairs":
         return PEOPLE_MEAN.claim("shown", about, facts, estimate=mean.combined)
+    enough = margin * (scale.people[1] - scale.people[0])
     gap, _, high = mean.lenience.ends
-    facts |= {"says": in_units(entry, mean.judge_only), "near": size_words(entry, margin * span)}
+    facts |= {
+        "says": in_units(entry, mean.judge_only),
+        "near": size_words(entry, enough),
+        "more": _more(entry, mean.lenience),
+    }
     if abs(gap) > _Z_LENIENT / 1.96 * (high - gap):
         return (LENIENT if gap > 0 else HARSH).claim("shown", about, facts, estimate=mean.lenience)
     # Two one-sided tests at 5 %: the 90 % interval lies within the margin.
-    if abs(gap) + 1.645 / 1.96 * (high - gap) < margin * span:
-        outcome: Any = "equivalent"
-    else:
-        outcome = "undecided"
-    facts["more"] = _more(entry.labels, mean.lenience)
-    return LENIENT.claim(
-        outcome, about, facts, estimate=mean.lenience, margin=margin if outcome != "shown" else None
-    )
+    near = abs(gap) + 1.645 / 1.96 * (high - gap) < enough
+    outcome: Outcome = "equivalent" if near else "undecided"
+    return LENIENT.claim(outcome, about, facts, estimate=mean.lenience, margin=margin)
 
 
 def size_words(entry: JudgeEntry, size: float) -> str:
@@ -149,60 +151,48 @@ def size_words(entry: JudgeEntry, size: float) -> str:
     return f"{size:.2g}" if entry.scale.kind == "ratings" else f"{100 * size:g} points"
 
 
-def _more(labels: int, estimate: EstimateEntry, tests: int = 1) -> float | None:
+def _more(entry: JudgeEntry, estimate: EstimateEntry, tests: int = 1) -> float | None:
     """Return how many more labels would show a value of this size among so many tests."""
-    value, low, high = estimate.ends
-    if value == 0:
-        return None
-    reach = _POWER - float(ndtri(LEVEL / 2 / tests))
-    return max((reach * (high - low) / 2 / 1.96 / value) ** 2 - 1, 0.1) * labels
+    return more_labels(replace(estimate, n=entry.labels), 0.0, shown=LEVEL / tests)
 
 
 def _agreement(entry: JudgeEntry, about: About) -> Claim:
     order, people = entry.order, entry.people
     value, low, high = order.ends
-    pairs = entry.scale.kind == "pairs"
     facts: dict[str, Any] = {
-        "puts": "the judge picks the side that a person prefers" if pairs
-        else "the judge puts the better of two answers first",
+        "puts": _PUTS[entry.scale.kind == "pairs"],
         "order": value,
         "order_ends": f"{100 * low:.0f} to {100 * high:.0f}",
         "by": "one",
-    }  # fmt: skip
+    }
     if people is None:
         return AGREES_LESS.claim("undecided", about, facts, estimate=order)
-    kappa = entry.kappa is not None and people.kappa_difference is not None
-    difference = people.kappa_difference if kappa else people.order_difference
-    assert difference is not None
+    difference = people.kappa_difference or people.order_difference
     facts |= {
-        "by": "kappa" if kappa else "order",
+        "by": "kappa" if people.kappa_difference else "order",
         "others": people.order.number,
         "kappa": _kappa(entry.kappa),
         "kin": _kappa(people.kappa),
+        "more": labels_text(_more(entry, difference)),
     }
     _, low, high = difference.ends
-    facts["more"] = labels_text(_more(entry.labels, difference))
-    outcome: Any = "shown" if high < 0 else "equivalent" if low > -AGREE_MARGIN else "undecided"
+    outcome: Outcome = "shown" if high < 0 else "equivalent" if low > -AGREE_MARGIN else "undecided"
     return AGREES_LESS.claim(outcome, about, facts, estimate=difference)
 
 
 def _kappa(estimate: EstimateEntry | None) -> str:
-    if estimate is None:
-        return ""
-    value, low, high = estimate.ends
-    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+    return "{:.2f} ({:.2f} to {:.2f})".format(*estimate.ends) if estimate else ""
 
 
 def _meanings(entry: JudgeEntry) -> str:
     """Return what the highest score means, one in the middle and the lowest with labels."""
     rated = [row for row in entry.map if row.labels] or entry.map
-    choice = list(dict.fromkeys((len(rated) - 1, (len(rated) - 1) // 2, 0)))
-    words = []
-    for row in (rated[place] for place in choice):
-        score = judge_score(entry, row.score)
-        low, high = (in_units(entry, end).removesuffix(" %") for end in (row.low, row.high))
-        words.append(f"{score} means {in_units(entry, row.value)} ({low} to {high})")
-    return "its " + ", its ".join(words)
+    places = dict.fromkeys((len(rated) - 1, (len(rated) - 1) // 2, 0))
+    return ", ".join(
+        f"its {judge_score(entry, row.score)} means {in_units(entry, row.value)} "
+        f"({_between(entry, row.low, row.high)})"
+        for row in (rated[place] for place in places)
+    )
 
 
 def judge_score(entry: JudgeEntry, score: float) -> str:
@@ -216,148 +206,110 @@ def judge_score(entry: JudgeEntry, score: float) -> str:
 
 def _leans(entry: JudgeEntry, about: About) -> Iterator[Claim]:
     """Yield what is said of leans: each that is shown, else the largest of those tested."""
-    kinds = ("model", "feature", "length")
-    tested = [lean for lean in entry.bias if lean.method == "two people" and lean.p is not None]
+    tested = [lean for lean in entry.bias if lean.method == "two people"]
     adjusted = holm([lean.p or 0.0 for lean in tested]) * LEVEL / FAVOUR_LEVEL
-    visible = [(lean, min(float(p), 1.0)) for lean, p in zip(tested, adjusted, strict=True)]
-    matches = sorted((pair for pair in visible if pair[1] <= LEVEL), key=lambda pair: pair[1])
-    for lean, p in matches[:_MOST_FAVOURS]:
+    by_p = sorted(zip(adjusted.tolist(), tested, strict=True), key=itemgetter(0))
+    visible = [(p, lean) for p, lean in by_p if p <= LEVEL]
+    for p, lean in visible[:_MOST_FAVOURS]:
         yield _favour(entry, about, lean, p)
-    if tested and not matches:
-        largest = max(tested, key=lambda lean: abs(lean.value or 0.0))
-        yield _open_favour(entry, about, largest, len(tested))
-    alone = [lean for lean in entry.bias if lean.method == "one person" and lean.kind in kinds]
-    if alone and not tested:
-        largest = max(alone, key=lambda lean: abs(lean.value or 0.0))
-        where = "ahead" if (largest.value or 0.0) > 0 else "behind"
-        facts = {
-            "people": "one",
-            "group": _lean_name(largest),
-            "where": where,
-            **_sizes(entry, largest),
-        }
-        yield FAVOURS.claim("undecided", about, facts, estimate=_estimate(largest))
+    alone = [lean for lean in entry.bias if lean.method == "one person"]
+    if not visible and (tested or alone):
+        yield _open_favour(entry, about, max(tested or alone, key=_size), len(tested))
     for lean in entry.bias:
         if lean.method in ("both orders", "beside people"):
             yield _pair_lean(about, lean)
+
+
+def _size(lean: JudgeBias) -> float:
+    return abs(lean.value or 0.0)
 
 
 def _estimate(lean: JudgeBias) -> EstimateEntry:
     return EstimateEntry(value=lean.value, low=lean.low, high=lean.high, n=lean.labels)
 
 
-def _lean_name(lean: JudgeBias) -> str:
-    """Return whom a judge leans to; a bare number is called a model."""
-    name = lean.name or ""
-    return f"model {name}" if lean.kind == "model" and name[:1].isdigit() else name
-
-
-def _sizes(entry: JudgeEntry, lean: JudgeBias) -> dict[str, str]:
-    """Return a lean without its sign, in words, with the ends of its interval."""
-    value, *ends = _estimate(lean).ends
-    if value < 0:
-        ends = [-end for end in reversed(ends)]
+def _lean_facts(entry: JudgeEntry, lean: JudgeBias) -> dict[str, Any]:
+    """Return whom a judge leans to, and how far without its sign; a bare number is a model."""
+    name, estimate = lean.name or "", _estimate(lean)
+    _, *ends = (estimate if estimate.number >= 0 else estimate.turned()).ends
     ratings = entry.scale.kind == "ratings"
-    words = "{:.2f} to {:.2f}".format(*ends) if ratings else points_range(*ends)
-    return {"size": _size_words(entry, abs(value)), "ends": words}
+    return {
+        "group": f"model {name}" if lean.kind == "model" and name[:1].isdigit() else name,
+        "size": _scale_points(entry, _size(lean)),
+        "ends": "{:.2f} to {:.2f}".format(*ends) if ratings else points_range(*ends),
+    }
 
 
-def _size_words(entry: JudgeEntry, size: float) -> str:
+def _scale_points(entry: JudgeEntry, size: float) -> str:
     return f"{size:.2f} points of its scale" if entry.scale.kind == "ratings" else points(size)
 
 
 def _favour(entry: JudgeEntry, about: About, lean: JudgeBias, p: float) -> Claim:
-    value = _estimate(lean).number
-    facts = {
-        "group": _lean_name(lean),
-        "value": value,
-        **_sizes(entry, lean),
-        "kind": "rating",
-        "which": "longer" if value > 0 else "shorter",
-    }
+    up = (lean.value or 0.0) > 0
+    facts = {**_lean_facts(entry, lean), "kind": "rating", "which": "longer" if up else "shorter"}
     subject = {**about.subject, "model" if lean.kind == "model" else "rule": lean.name}
-    owner = About(subject, about.facts)
-    notes = LENGTH if lean.kind == "length" else FAVOURS
+    owner, notes = About(subject, about.facts), LENGTH if lean.kind == "length" else FAVOURS
     return notes.claim("shown", owner, facts, estimate=_estimate(lean), p_adjusted=p)
 
 
 def _open_favour(entry: JudgeEntry, about: About, lean: JudgeBias, tested: int) -> Claim:
-    estimate = _estimate(lean)
-    more = _more(lean.labels, estimate, tested)
-    _, low, high = estimate.ends
-    shown = (_POWER - float(ndtri(LEVEL / 2 / tested))) * (high - low) / 2 / 1.96
-    facts = {
-        "people": "open" if more is not None and more <= _FAR * lean.labels else "small",
-        "group": _lean_name(lean), "tested": tested, "more": more,
-        "size": _size_words(entry, abs(estimate.number)), "least": _size_words(entry, shown),
-    }  # fmt: skip
-    return FAVOURS.claim("undecided", about, facts, estimate=_estimate(lean))
+    """Return what is said of the largest lean that is not shown; of one person none is tested."""
+    facts, estimate = _lean_facts(entry, lean), _estimate(lean)
+    if tested:
+        more = more_labels(estimate, 0.0, shown=LEVEL / tested)
+        _, low, high = estimate.ends
+        least = (_POWER - float(ndtri(LEVEL / 2 / tested))) * (high - low) / 2 / 1.96
+        soon = more is not None and more <= _FAR * lean.labels
+        facts |= {"people": "open" if soon else "small", "tested": tested, "more": more,
+                  "least": _scale_points(entry, least)}  # fmt: skip
+    else:
+        facts |= {"people": "one", "where": "ahead" if estimate.number > 0 else "behind"}
+    return FAVOURS.claim("undecided", about, facts, estimate=estimate)
 
 
 def _pair_lean(about: About, lean: JudgeBias) -> Claim:
-    outcome: Any = "shown" if (lean.p or 0.0) <= LEVEL else "undecided"
-    up = (lean.value or 0.0) > 0
-    share = lean.judge_share or 0.0
-    kind = ("first" if up else "second") if lean.kind == "position" else (
-        "longer" if up else "shorter")  # fmt: skip
+    outcome: Outcome = "shown" if (lean.p or 0.0) <= LEVEL else "undecided"
+    up, position = (lean.value or 0.0) > 0, lean.kind == "position"
+    # A lean that is not shown is told by the side that is named first.
+    shares = [None if share is None else share if up or outcome != "shown" else 1 - share
+              for share in (lean.judge_share, lean.people_share)]  # fmt: skip
     facts = {
-        "which": kind,
-        "share": share if up or outcome != "shown" else 1 - share,
-        "by_people": lean.people_share if up or outcome != "shown" or lean.people_share is None
-        else 1 - lean.people_share,
+        "which": (("second", "first") if position else ("shorter", "longer"))[up],
+        "share": shares[0],
+        "by_people": shares[1],
         "kind": "pair",
         "orders": "flips" if lean.method == "both orders" else "one",
         "flips": lean.flips or 0,
-    }  # fmt: skip
-    notes = POSITION if lean.kind == "position" else LENGTH
+    }
+    notes = POSITION if position else LENGTH
     return notes.claim(outcome, about, facts, estimate=_estimate(lean), p_adjusted=lean.p)
 
 
 def _best(entry: JudgeEntry, about: About) -> Claim:
     """Return whom the best model beats, Holm over all pairs."""
-    worth = {model.name: _place(model) for model in entry.models}
-    best = max(worth, key=lambda name: worth[name])
-    mine = [pair for pair in entry.pairs if best in (pair.a, pair.b)]
-    beaten = [pair for pair in mine if _ahead(pair, best) and _model_p(pair) <= LEVEL]
+    worth = {model.name: (model.strength or model.combined).numbers[0] for model in entry.models}
+    best = max(worth, key=lambda name: np.nan_to_num(worth[name], nan=-math.inf))
+    leads = {pair.b: (pair.difference, pair.p_adjusted) for pair in entry.pairs if pair.a == best}
+    leads |= {pair.a: (pair.difference.turned(), pair.p_adjusted)
+              for pair in entry.pairs if pair.b == best}  # fmt: skip
+    p = {name: min((p or 0.0) * LEVEL / MODEL_LEVEL, 1.0) for name, (_, p) in leads.items()}
+    beaten = [name for name, (lead, _) in leads.items() if lead.number > 0 and p[name] <= LEVEL]
     if beaten:
-        losers = sorted((_other(pair, best) for pair in beaten), key=lambda name: worth[name])[::-1]
-        closest = min(beaten, key=lambda pair: abs(pair.difference.value or 0.0))
-        p = max(map(_model_p, beaten))
-        facts: dict[str, Any] = {"a": best, "losers": losers, "by": ""}
-        if len(beaten) == 1 and entry.scale.kind == "ratings":
-            facts["by"] = f" by {abs(closest.difference.number):.2f} points"
+        losers = sorted(beaten, key=lambda name: -worth[name])
+        lead = min((leads[name][0] for name in beaten), key=lambda lead: lead.number)
+        by_one = len(beaten) == 1 and entry.scale.kind == "ratings"
+        facts = {"a": best, "losers": losers, "by": f" by {lead.number:.2f} points" * by_one}
         owner = About({**about.subject, "a": best, "b": losers}, about.facts)
-        ends = closest.difference if closest.a == best else closest.difference.turned()
-        return MODEL_BETTER.claim("shown", owner, facts, estimate=ends, p_adjusted=p)
-    near = min(mine, key=lambda pair: pair.p_adjusted or 0.0)
+        most = max(p[name] for name in beaten)
+        return MODEL_BETTER.claim("shown", owner, facts, estimate=lead, p_adjusted=most)
+    near = min(leads, key=lambda name: leads[name][1] or 0.0)
     tested = len(entry.models) * (len(entry.models) - 1) // 2
-    more = _more(entry.labels, near.difference, tested)
-    facts = {"tested": tested, "a": best,
-             "b": _other(near, best), "more": more}  # fmt: skip
-    return MODEL_BETTER.claim("undecided", about, facts, estimate=near.difference,
-                              p_adjusted=_model_p(near))  # fmt: skip
-
-
-def _model_p(pair: JudgedPair) -> float:
-    return min((pair.p_adjusted or 0.0) * LEVEL / MODEL_LEVEL, 1.0)
-
-
-def _place(model: Any) -> float:
-    value = model.strength.value if model.strength is not None else model.combined.value
-    return -math.inf if value is None else float(value)
-
-
-def _ahead(pair: JudgedPair, best: str) -> bool:
-    return (pair.difference.value or 0.0) * (1 if pair.a == best else -1) > 0
-
-
-def _other(pair: JudgedPair, best: str) -> str:
-    return pair.b if pair.a == best else pair.a
+    facts = {"tested": tested, "a": best, "b": near, "more": _more(entry, leads[near][0], tested)}
+    return MODEL_BETTER.claim("undecided", about, facts, estimate=leads[near][0],
+                              p_adjusted=p[near])  # fmt: skip
 
 
 def joined_claims(entries: Sequence[JudgeEntry], *, margin: float) -> list[Claim]:
     """Return the claims of all judges of a table."""
-    several = len(entries) > 1
-    return [
-        claim for entry in entries for claim in judge_claims(entry, margin=margin, named=several)
-    ]
+    named = len(entries) > 1
+    return [claim for entry in entries for claim in judge_claims(entry, margin=margin, named=named)]

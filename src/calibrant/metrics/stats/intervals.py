@@ -1,14 +1,15 @@
 """Intervals in closed form."""
 
 import math
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import expit, ndtri, stdtrit
+from scipy.special import expit, ndtri, stdtr, stdtrit
 
 from calibrant.core.arrays import Floats, Indices
-from calibrant.core.estimate import Estimate
+from calibrant.core.estimate import Estimate, EstimateEntry
 
 # Steps of candidate areas, and how many of them a first look passes over.
 _CANDIDATES = 4000
@@ -101,6 +102,27 @@ def student_quantile(level: float, units: float) -> float:
     if 1 < units < 1e6:
         return float(stdtrit(units - 1, (1 + level) / 2))
     return normal_quantile(level)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanError:
+    """A mean, or a difference of means, with its standard error, degrees of freedom and labels."""
+
+    value: float
+    error: float
+    df: float
+    n: int | None = None
+
+    def estimate(self, *, left: float = 1.0) -> EstimateEntry:
+        """Return it with its 95 % interval, where a share `left` of the items has no rating."""
+        reach = float(stdtrit(self.df, 0.975)) * self.error * max(left, 0.0) ** 0.5
+        low, high = self.value - reach, self.value + reach
+        return EstimateEntry(value=self.value, low=low, high=high, n=self.n)
+
+    @property
+    def p_value(self) -> float:
+        """Of a value of 0."""
+        return float(2 * stdtr(self.df, -abs(self.value) / self.error)) if self.error > 0 else 1.0
 
 
 def student_share(level: float, units: float) -> float:

@@ -8,10 +8,11 @@ from itertools import combinations, permutations
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
 from calibrant.core.arrays import Floats, Indices, Mask
-from calibrant.core.estimate import Estimate
+from calibrant.core.estimate import EstimateEntry
+from calibrant.metrics.stats.intervals import MeanError
 
 # Leave-one-out values nearer to 1 than this would have an infinite arctanh.
 _EDGE = 0.9999
@@ -34,38 +35,31 @@ class Jackknife:
         """Return the difference to a statistic of the same items."""
         return Jackknife(self.value - other.value, self.left_out - other.left_out)
 
-    def interval(self, *, span: tuple[float, float] | None = None) -> tuple[float, float]:
-        """Return both ends of the 95 % interval, on the arctanh scale of a `span` with ends.
+    def estimate(self, n: int, span: tuple[float, float] | None) -> EstimateEntry:
+        """Return it with its 95 % interval, on the arctanh scale of a `span` with ends.
 
         The degrees of freedom follow from the kurtosis of what single items do: where a few items
         decide, a normal law promises too much.
         """
-        n = self.left_out.size
         low, high = span or (-1.0, 1.0)
         middle, half = (low + high) / 2, (high - low) / 2
 
-        def scaled(values: Floats) -> Floats:
+        def scaled(values: Floats | float) -> Floats:
             inside = np.clip((values - middle) / half, -_EDGE, _EDGE)
             return np.asarray(np.arctanh(inside) if span else values, dtype=np.float64)
 
-        centre, each = scaled(np.asarray(self.value)), scaled(self.left_out)
+        items, each = self.left_out.size, scaled(self.left_out)
         shift = each - each.mean()
         square = float(shift @ shift)
         if square <= _NOTHING:
-            return self.value, self.value
-        reach = stdtrit(kurtosis_df(shift), _TWO_SIDED) * np.sqrt((n - 1) / n * square)
-        ends = np.array([centre - reach, centre + reach])
+            # That all of n agree is no proof for those that nobody looked at.
+            low = max(self.value - 2 * half * _NO_EVENT / max(n, 1), low) if span else self.value
+            return EstimateEntry(value=self.value, low=low, high=self.value, n=n)
+        reach = stdtrit(kurtosis_df(shift), _TWO_SIDED) * np.sqrt((items - 1) / items * square)
+        ends = scaled(self.value) + np.array([-reach, reach])
         if span:
             ends = middle + half * np.tanh(ends)
-        return float(ends[0]), float(ends[1])
-
-    def estimate(self, n: int, span: tuple[float, float] | None) -> Estimate:
-        """Return value and interval of a statistic between two ends, or of a difference."""
-        low, high = self.interval(span=span)
-        if span and low == high:
-            # That all of n agree is no proof for those that nobody looked at.
-            low = max(self.value - (span[1] - span[0]) * _NO_EVENT / max(n, 1), span[0])
-        return Estimate(self.value, low, high, n=n, interval="jackknife")
+        return EstimateEntry(value=self.value, low=float(ends[0]), high=float(ends[1]), n=n)
 
 
 def kurtosis_df(influence: Floats) -> float:
@@ -195,28 +189,7 @@ FEWEST_A_SIDE = 15
 _PULL = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Favour:
-    """How far a judge's scores of some rows lie above others of the same quality.
-
-    Parameters
-    ----------
-    value, low, high
-        In the judge's own units.
-    p_value
-        Of no favour; NaN where there are too few rows.
-    labels
-        Rows that two people rated.
-    """
-
-    value: float
-    low: float
-    high: float
-    p_value: float
-    labels: int
-
-
-def favour(judge: Floats, people: Floats, chosen: Mask) -> Favour | None:
+def favour(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
     """Return the favour of a judge for the chosen rows, by people who err independently.
 
     The judge's score is compared with what people's quality explains. A regression on people's
@@ -235,8 +208,9 @@ def favour(judge: Floats, people: Floats, chosen: Mask) -> Favour | None:
 
     Returns
     -------
-    Favour or None
-        None where either side has fewer than 15 rows, or people do not agree at all.
+    MeanError or None
+        In the judge's own units, of the rows that two people rated; None where either side has
+        fewer than 15 of these, or people do not agree at all.
 
     Notes
     -----
@@ -262,10 +236,7 @@ def favour(judge: Floats, people: Floats, chosen: Mask) -> Favour | None:
     each = each - lead * influence / n
     variance = float(each @ each) + _missing_spread(error, each, m)
     df = max(min(_df(each), n - 2.0, 2.0 * min(inside, n - inside)), 3.0)
-    spread = float(np.sqrt(variance))
-    reach = float(stdtrit(df, 0.975)) * spread
-    p = float(2 * stdtr(df, -abs(value) / spread)) if spread > 0 else 1.0
-    return Favour(value, value - reach, value + reach, p, n)
+    return MeanError(value, float(np.sqrt(variance)), df, n)
 
 
 def _slope(s: Floats, people: Floats, group: Indices) -> tuple[float, Floats]:
@@ -308,7 +279,7 @@ def _df(each: Floats) -> float:
     return 2.0 / max(share - 1.0 / each.size, 1e-9)
 
 
-def lead_beyond_people(judge: Floats, people: Floats, chosen: Mask) -> Favour | None:
+def lead_beyond_people(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
     """Return how much larger the lead of the chosen rows is than by people, on one scale.
 
     That is no favour yet: one rating each cannot tell a judge's favour from people's errors.
@@ -316,10 +287,9 @@ def lead_beyond_people(judge: Floats, people: Floats, chosen: Mask) -> Favour | 
     y = row_mean(people)
     finite = np.isfinite(y)
     d, m = (judge - y)[finite], chosen[finite]
-    if min(m.sum(), (~m).sum()) < FEWEST_A_SIDE:
-        return None
     a, b = d[m], d[~m]
-    value = float(a.mean() - b.mean())
-    parts = a.var(ddof=1) / a.size, b.var(ddof=1) / b.size
-    reach = float(stdtrit(min(a.size, b.size) - 1, 0.975) * np.sqrt(sum(parts)))
-    return Favour(value, value - reach, value + reach, np.nan, int(finite.sum()))
+    fewest = min(a.size, b.size)
+    if fewest < FEWEST_A_SIDE:
+        return None
+    error = np.sqrt(a.var(ddof=1) / a.size + b.var(ddof=1) / b.size)
+    return MeanError(float(a.mean() - b.mean()), float(error), fewest - 1.0, d.size)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
-from scipy.special import expit, stdtr, stdtrit
+from scipy.special import expit
 
 from calibrant.core.arrays import Array, Floats, Indices
+from calibrant.metrics.stats.intervals import MeanError
 from calibrant.metrics.stats.ranking import DistinctSums, sums_in_order
 
 # Curves of real answers take 4 to 15 passes over what is left; a long rise before a fall takes one
@@ -228,18 +229,10 @@ class Strengths:
     covariance: Floats
     df: float
 
-    def difference(self, a: int, b: int) -> tuple[float, float]:
-        """Return how much stronger `a` is than `b`, with its standard error."""
-        v = self.covariance
-        return float(self.value[a] - self.value[b]), float(np.sqrt(v[a, a] + v[b, b] - 2 * v[a, b]))
-
-    def p_value(self, value: float, error: float) -> float:
-        """Return the p-value of 'as strong as each other'."""
-        return float(2 * stdtr(self.df, -abs(value) / error)) if error > 0 else 1.0
-
-    def half_width(self, error: float, level: float = 0.95) -> float:
-        """Return half the width of an interval with this standard error."""
-        return float(stdtrit(self.df, (1 + level) / 2)) * error
+    def combined(self, weight: Floats, n: int | None = None) -> MeanError:
+        """Return a sum of strengths, each times its weight, which `n` labels are about."""
+        error = float(np.sqrt(max(weight @ self.covariance @ weight, 0.0)))
+        return MeanError(float(weight @ self.value), error, self.df, n)
 
 
 def pair_strengths(sides: Indices, rate: Floats, wins: Floats, unit: Indices) -> Strengths | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
 
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.claims.judge import judge_score, size_words
@@ -31,6 +34,7 @@ from calibrant.report.cells import (
     number_cell,
     p_cell,
     percent_cell,
+    points_cell,
     share_cell,
 )
 
@@ -44,28 +48,23 @@ def blocks(document: JudgeFields) -> Iterator[Block]:
     if several:
         yield _judges(document.results)
     for entry in document.results:
-        name = f"{entry.judge}: " if several else ""
-        yield from _tables(entry, name, main=not several)
+        yield from _tables(entry, several=several)
     yield from rows_left_out(document)
 
 
-def _title(name: str, words: str) -> str:
-    return f"{name}{words}" if name else words[0].upper() + words[1:]
-
-
-def _tables(entry: JudgeEntry, name: str, *, main: bool) -> Iterator[Table | Paragraph]:
-    if entry.models:
-        yield _models(entry, entry.models, _title(name, "models by people's standard"), main=main)
-    if entry.groups:
-        yield _models(entry, entry.groups, _title(name, "people's mean by group"), main=False)
-    if entry.map and entry.scale.kind != "pairs":
-        yield _map(entry, name)
-    if entry.bias:
-        yield _leans(entry, name)
-    if entry.pairs:
-        yield _pairs(entry, name)
-    if entry.disagreements:
-        yield _surprises(entry, name)
+def _tables(entry: JudgeEntry, *, several: bool) -> Iterator[Block]:
+    main, name = not several, f"{entry.judge}: " if several else ""
+    tables = {
+        "models by people's standard": entry.models and _models(entry, entry.models, main=main),
+        "people's mean by group": entry.groups and _models(entry, entry.groups),
+        "what a score means": entry.scale.kind != "pairs" and entry.map and _map(entry),
+        "what the judge leans to": entry.bias and _leans(entry),
+        "models against each other": entry.pairs and _pairs(entry),
+        "most surprising disagreements": entry.disagreements and _surprises(entry),
+    }
+    for words, table in tables.items():
+        if table:
+            yield replace(table, title=name + words if name else words[0].upper() + words[1:])
     if entry.labels_needed is not None:
         labels_needed = entry.labels_needed
         yield Paragraph(
@@ -76,14 +75,19 @@ def _tables(entry: JudgeEntry, name: str, *, main: bool) -> Iterator[Table | Par
 
 def rating(entry: JudgeEntry, value: float | EstimateEntry | None, *, sign: bool = False) -> Number:
     """Return a rating by people as a cell: of yes/no and pairs a share."""
-    is_known = value if isinstance(value, EstimateEntry) else EstimateEntry(value=value)
-    if is_known.low == is_known.high:
-        is_known = EstimateEntry(value=is_known.value)
-    share = entry.scale.kind != "ratings"
+    estimate = value if isinstance(value, EstimateEntry) else EstimateEntry(value=value)
+    if estimate.low == estimate.high:
+        estimate = EstimateEntry(value=estimate.value)
+    if entry.scale.kind != "ratings":
+        return points_cell(estimate) if sign else percent_cell(estimate)
     span = entry.scale.people[1] - entry.scale.people[0]
-    digits = 1 if share else 2 if span <= 10 else 1
-    unit = "points" if share and sign else "share" if share else "probability"
-    return Number(is_known.value, is_known.low, is_known.high, unit, digits, signed=sign)  # type: ignore[arg-type]
+    return _plain(estimate, digits=2 if span <= 10 else 1, signed=sign)
+
+
+def _plain(estimate: EstimateEntry | JudgeBias | None, **form: Any) -> Number:
+    """Return an estimate with two digits, unless the form says so."""
+    ends = estimate or EstimateEntry()
+    return Number(ends.value, ends.low, ends.high, **{"digits": 2, **form})
 
 
 def _judges(entries: list[JudgeEntry]) -> Table:
@@ -91,10 +95,10 @@ def _judges(entries: list[JudgeEntry]) -> Table:
     costs = any(entry.cost is not None for entry in entries)
     columns: Columns = {
         "judge": "judge",
-        "worth, labels": lambda e: number_cell(e.people_mean.labels_saved),
+        "worth, labels": "people_mean.labels_saved",
         **({"labels per dollar": _per_dollar} if costs else {}),
         "right order": lambda e: percent_cell(e.order),
-        "kappa": lambda e: _kappa(e.kappa),
+        "kappa": lambda e: _plain(e.kappa, missing="other scale"),
         "people's mean": lambda e: rating(e, e.people_mean.combined),
         "judge says": lambda e: rating(e, e.people_mean.judge_only),
     }
@@ -110,12 +114,7 @@ def _per_dollar(entry: JudgeEntry) -> Number:
     return number_cell(entry.people_mean.labels_saved / (entry.cost * entry.n), digits=2)
 
 
-def _kappa(estimate: EstimateEntry | None) -> Number:
-    is_known = estimate or EstimateEntry()
-    return Number(is_known.value, is_known.low, is_known.high, digits=2, missing="other scale")
-
-
-def _models(entry: JudgeEntry, models: list[JudgedModel], title: str, *, main: bool) -> Table:
+def _models(entry: JudgeEntry, models: list[JudgedModel], *, main: bool = False) -> Table:
     pairs = entry.scale.kind == "pairs"
     columns: Columns = {
         "model": "name",
@@ -127,23 +126,19 @@ def _models(entry: JudgeEntry, models: list[JudgedModel], title: str, *, main: b
     }
     ranking = sorted(models, key=lambda model: -(model.combined.value or 0.0))
     note = "People: the mean that people would give all rows, with its 95 % interval."
-    return table_of(ranking, columns, title, note=note, main=main)
+    return table_of(ranking, columns, note=note, main=main)
 
 
 def _judge_says(entry: JudgeEntry, value: float) -> Number:
-    if entry.scale.kind == "pairs":
-        return rating(entry, value)
-    return Number(value, digits=2) if entry.scale.kind == "ratings" else share_cell(value)
+    kinds = {"pairs": percent_cell(EstimateEntry(value=value)), "ratings": Number(value, digits=2)}
+    return kinds.get(entry.scale.kind) or share_cell(value)
 
 
 def _strength(estimate: EstimateEntry | None) -> Number:
-    is_known = estimate or EstimateEntry()
-    return Number(
-        is_known.value, is_known.low, is_known.high, digits=2, signed=True, missing="open"
-    )
+    return _plain(estimate, signed=True, missing="open")
 
 
-def _map(entry: JudgeEntry, name: str) -> Table:
+def _map(entry: JudgeEntry) -> Table:
     columns: Columns = {
         "score": lambda e: judge_score(entry, e.score),
         "means": lambda e: rating(entry, EstimateEntry(value=e.value, low=e.low, high=e.high)),
@@ -153,53 +148,52 @@ def _map(entry: JudgeEntry, name: str) -> Table:
     note = (
         "Means: people's mean behind a score. People said: the mean of the ratings nearest to it."
     )
-    return table_of(entry.map, columns, _title(name, "what a score means"), note=note)
+    return table_of(entry.map, columns, note=note)
 
 
-def _leans(entry: JudgeEntry, name: str) -> Table:
-    tested = sorted(entry.bias, key=lambda lean: -abs(lean.value or 0.0))
+def _leans(entry: JudgeEntry) -> Table:
+    kind = entry.scale.kind
+    form = {"missing": "too few", "signed": True}
+    form |= {} if kind == "ratings" else {"unit": "points", "digits": 1}
     columns: Columns = {
         "lean to": lambda e: f"{e.kind}: {e.name}",
-        "leans by": lambda e: _size(entry, e),
+        "leans by": lambda e: _plain(e, **form),
         "p": lambda e: p_cell(e.p),
         "how": "method",
         "rated": "labels",
     }
-    unit = "points of 100" if entry.scale.kind == "yes/no" else "points of the judge's scale"
+    unit = "points of 100" if kind == "yes/no" else "points of the judge's scale"
     note = (
         f"Beyond the quality that people see (two are needed), in {unit}; p of each by itself."
-        if entry.scale.kind != "pairs"
+        if kind != "pairs"
         else "In points of 100: beyond one half where both orders are known, else beyond people."
     )
-    return table_of(tested, columns, _title(name, "what the judge leans to"), note=note)
+    tested = sorted(entry.bias, key=lambda lean: -abs(lean.value or 0.0))
+    return table_of(tested, columns, note=note)
 
 
-def _size(entry: JudgeEntry, lean: JudgeBias) -> Cell:
-    if entry.scale.kind == "ratings":
-        return Number(lean.value, lean.low, lean.high, digits=2, signed=True, missing="too few")
-    return Number(lean.value, lean.low, lean.high, "points", 1, signed=True, missing="too few")
-
-
-def _pairs(entry: JudgeEntry, name: str) -> Table:
+def _pairs(entry: JudgeEntry) -> Table:
     pairs = entry.scale.kind == "pairs"
+
+    def lead(pair: JudgedPair) -> Number:
+        estimate = pair.difference
+        return _strength(estimate) if pairs else rating(entry, estimate, sign=True)
+
     columns: Columns = {
-        "ahead": lambda e: e.a if (e.difference.value or 0.0) >= 0 else e.b,
-        "behind": lambda e: e.b if (e.difference.value or 0.0) >= 0 else e.a,
-        "ahead by, log odds" if pairs else "ahead by": lambda e: _lead(entry, e, pairs=pairs),
+        "ahead": "a",
+        "behind": "b",
+        "ahead by, log odds" if pairs else "ahead by": lead,
         "p, Holm": lambda e: p_cell(e.p_adjusted),
     }
-    ranking = sorted(entry.pairs, key=lambda pair: pair.p_adjusted or 0.0)
-    return table_of(
-        ranking, columns, _title(name, "models against each other"), labels=2, folded=True
-    )
+    leads = [
+        pair if pair.difference.number >= 0
+        else replace(pair, a=pair.b, b=pair.a, difference=pair.difference.turned())
+        for pair in sorted(entry.pairs, key=lambda pair: pair.p_adjusted or 0.0)
+    ]  # fmt: skip
+    return table_of(leads, columns, labels=2, folded=True)
 
 
-def _lead(entry: JudgeEntry, pair: JudgedPair, *, pairs: bool) -> Number:
-    lead = pair.difference if (pair.difference.value or 0.0) >= 0 else pair.difference.turned()
-    return _strength(lead) if pairs else rating(entry, lead, sign=True)
-
-
-def _surprises(entry: JudgeEntry, name: str) -> Table:
+def _surprises(entry: JudgeEntry) -> Table:
     models = {"model": lambda e: e.model or ""} if entry.models else {}
     columns: Columns = {
         "row": lambda e: str(e.row),
@@ -212,9 +206,7 @@ def _surprises(entry: JudgeEntry, name: str) -> Table:
     note = "Expected: what people usually say where the judge says this" + (
         ", as the share of A." if entry.scale.kind == "pairs" else "."
     )
-    title = _title(name, "most surprising disagreements")
-    labels = 2 + len(models)
-    return table_of(entry.disagreements, columns, title, labels=labels, note=note)
+    return table_of(entry.disagreements, columns, labels=2 + len(models), note=note)
 
 
 def _verdict(entry: JudgeEntry, value: float) -> Cell:
