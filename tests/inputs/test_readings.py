@@ -241,7 +241,8 @@ def test_a_key_answers_the_question_in_a_terminal(doubtful):
     assert "Read with --confidence confidence --correct edited --right false" in shown
     code, shown = keyed(doubtful, "q")
     assert code == 2
-    assert len(re.findall(r"^calibrant audit ", shown, re.M)) == 1
+    # On a busy machine a progress bar stands there too.
+    assert len(re.findall(r"^calibrant audit .*--", shown, re.M)) == 1
 
 
 def test_without_a_terminal_one_complete_command_is_printed(doubtful):

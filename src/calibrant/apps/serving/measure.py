@@ -248,7 +248,7 @@ async def patience(ledger: Ledger, seconds: float) -> AsyncIterator[None]:
 
 
 def check_reader(read_by: str | None, source: str) -> None:
-    """Refuse to serve where answers cannot be told apart as they were in the study."""
+    """Refuse to serve where the judge that read the answers of the study is not here."""
     if read_by is None:
         return
     judge = embedded_judge()
