@@ -1,6 +1,7 @@
 """Every write of a server and of its labels fails once; what was acknowledged is then looked for.
 
-Run as a module by `test_serve_faults`: it prints the points that were swept, and what was lost.
+Run as a module by `test_serve_faults`, with a step and perhaps how the name of a file begins: it
+prints the points that were swept, and what was lost.
 """
 
 import asyncio
@@ -127,13 +128,13 @@ def lost(folder, url, done):
     return found
 
 
-def point(faults, url, number, kind):
+def point(faults, url, number, kind, file):
     """Let one write fail; return how many there were and what was lost."""
     folder = Path(tempfile.mkdtemp(prefix="sweep-"))
     try:
         saved(folder / "policy.json")
         done = Acknowledged()
-        faults.arm(folder, number, kind)
+        faults.arm(folder / file, number, kind)
         with contextlib.suppress(CalibrantError, OSError):
             asyncio.run(serve(folder, url, done, ask=ASKED))
         seen = faults.seen
@@ -147,18 +148,18 @@ def point(faults, url, number, kind):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def main(step: int) -> None:
+def main(step: int, file: str = "") -> None:
     warnings.simplefilter("ignore")
     faults, swept, told = Faults(), 0, []
     with Endpoint() as endpoint, contextlib.redirect_stderr(io.StringIO()):
-        writes, clean, done = point(faults, endpoint.url, 0, "full")
+        writes, clean, done = point(faults, endpoint.url, 0, "full", file)
         assert not clean, clean
         assert (done.delivered, done.labels) == (ASKED, 2), vars(done)
         assert done.expired
         assert done.shared
         for kind in KINDS:
             for number in range(1, writes + 1, step):
-                _, found, _ = point(faults, endpoint.url, number, kind)
+                _, found, _ = point(faults, endpoint.url, number, kind, file)
                 swept += 1
                 told += [f"{kind} at {number}: {what}" for what in found]
                 sys.stdout.write(f"{kind} {number}/{writes} {found}\n")
@@ -167,4 +168,4 @@ def main(step: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    main(int(sys.argv[1]), *sys.argv[2:])
