@@ -12,12 +12,7 @@ from calibrant.data.judge_cells import JudgeColumns
 from calibrant.data.judge_table import read_judge_table
 from calibrant.findings.claims.judge import joined_claims
 from calibrant.labels.judge_entry import JudgeView, judge_entry
-from calibrant.metrics.stats.judges import (
-    among_people,
-    quadratic_kappa,
-    row_mean,
-    with_people,
-)
+from calibrant.metrics.stats.judges import agreement, quadratic_kappa, row_mean
 from calibrant.verbs.judge import judge
 from simulations.claims.harness import Said, World
 
@@ -67,11 +62,10 @@ def truth(world):
     model, score, people = world.drawn(np.random.default_rng(99), MANY)
     y = people.mean(axis=1)
     part = slice(0, 100_000)
-    kappa = with_people(quadratic_kappa, score[part], people[part]).value
-    among = among_people(quadratic_kappa, people[part])
+    kappa, among = agreement(quadratic_kappa, score[part], people[part])
     return {
         "lenience": float((score - y).mean()),
-        "agreement": 0.0 if among is None else kappa - among.value,
+        "agreement": 0.0 if among is None else kappa.value - among.value,
         "models": [float(y[model == code].mean()) for code in range(world.models)],
         "meaning": {value: float(y[score == value].mean()) for value in np.unique(score)},
     }

@@ -37,16 +37,7 @@ from calibrant.labels.people_ratings import (
     people_mean,
     score_map,
 )
-from calibrant.metrics.stats.judges import (
-    KAPPA,
-    SHARE,
-    among_people,
-    quadratic_kappa,
-    right_order,
-    row_mean,
-    same_side,
-    with_people,
-)
+from calibrant.metrics.stats import judges
 from calibrant.metrics.stats.multiplicity import holm
 from calibrant.metrics.stats.regressions import Strengths, pair_strengths
 
@@ -91,7 +82,7 @@ class JudgeView:
         """Scores and ratings between 0 and 1 as a pool, with models where each row has one."""
         table = self.table
         model = table.sides[:, 0] if table.sides.shape[1] == 1 else None
-        return PeoplePool(self.unit, table.human_scale.unit(row_mean(table.people)), model)
+        return PeoplePool(self.unit, table.human_scale.unit(judges.row_mean(table.people)), model)
 
     @cached_property
     def strengths(self) -> Strengths | None:
@@ -187,22 +178,23 @@ def _mean(view: JudgeView) -> PeopleMean:
 
 def _agreement(view: JudgeView) -> dict[str, Any]:
     """Return order and kappa, and the same among people with the difference."""
-    rated, statistic = view.pool.known, same_side if view.table.kind == "pairs" else right_order
-    score, people, n = view.score[rated], view.table.people[rated], int(rated.sum())
-    order, peers = with_people(statistic, score, people), among_people(statistic, people)
-    kappa, kin = with_people(quadratic_kappa, score, people), among_people(quadratic_kappa, people)
+    rated, n = view.pool.known, int(view.pool.known.sum())
+    score, people = view.score[rated], view.table.people[rated]
+    statistic = judges.same_side if view.table.kind == "pairs" else judges.right_order
+    order, peers = judges.agreement(statistic, score, people)
+    kappa, kin = judges.agreement(judges.quadratic_kappa, score, people)
     twice = int((np.isfinite(people).sum(axis=1) > 1).sum())
     among = None if peers is None or kin is None else PeopleAgreement(
         count=people.shape[1],
         items=twice,
-        order=peers.estimate(twice, SHARE),
-        kappa=kin.estimate(twice, KAPPA) if view.same else None,
+        order=peers.estimate(twice, judges.SHARE),
+        kappa=kin.estimate(twice, judges.KAPPA) if view.same else None,
         order_difference=order.minus(peers).estimate(twice, None),
         kappa_difference=kappa.minus(kin).estimate(twice, None) if view.same else None,
     )  # fmt: skip
     return {
-        "order": order.estimate(n, SHARE),
-        "kappa": kappa.estimate(n, KAPPA) if view.same else None,
+        "order": order.estimate(n, judges.SHARE),
+        "kappa": kappa.estimate(n, judges.KAPPA) if view.same else None,
         "people": among,
     }
 

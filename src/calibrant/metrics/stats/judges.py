@@ -163,8 +163,10 @@ def row_mean(ratings: Floats) -> Floats:
 Statistic = Callable[[Floats, Floats], Jackknife]
 
 
-def with_people(statistic: Statistic, judge: Floats, people: Floats) -> Jackknife:
-    """Return the agreement of a judge with single people, on average over them.
+def agreement(
+    statistic: Statistic, judge: Floats, people: Floats
+) -> tuple[Jackknife, Jackknife | None]:
+    """Return the agreement of a judge with a person, and of two people, each the mean of all.
 
     Parameters
     ----------
@@ -172,15 +174,16 @@ def with_people(statistic: Statistic, judge: Floats, people: Floats) -> Jackknif
         `quadratic_kappa`, `right_order` or `same_side`.
     judge, people
         Ratings, shape (n,) and (n, people); NaN where somebody did not rate.
+
+    Returns
+    -------
+    tuple
+        The second is None for one person.
     """
-    return mean_of([statistic(judge, person) for person in people.T])
-
-
-def among_people(statistic: Statistic, people: Floats) -> Jackknife | None:
-    """Return the agreement of people with each other; None for one person."""
     pair = permutations if statistic is not quadratic_kappa else combinations
     pairs = [(a, b) for a, b in pair(people.T, 2) if (np.isfinite(a) & np.isfinite(b)).sum() >= 2]
-    return mean_of([statistic(a, b) for a, b in pairs]) if pairs else None
+    with_judge = mean_of([statistic(judge, person) for person in people.T])
+    return with_judge, mean_of([statistic(a, b) for a, b in pairs]) if pairs else None
 
 
 # Rows that two people rated, on each side, from which on a claim is made.

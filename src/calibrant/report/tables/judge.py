@@ -17,6 +17,7 @@ from calibrant.findings.documents.labels import (
     JudgedPair,
     JudgeEntry,
 )
+from calibrant.report import cells
 from calibrant.report.blocks import (
     Block,
     Columns,
@@ -27,16 +28,6 @@ from calibrant.report.blocks import (
     table_of,
 )
 from calibrant.report.captions import rows_left_out
-from calibrant.report.cells import (
-    Cell,
-    Number,
-    Text,
-    number_cell,
-    p_cell,
-    percent_cell,
-    points_cell,
-    share_cell,
-)
 
 _LETTERS = 60
 
@@ -73,21 +64,23 @@ def _tables(entry: JudgeEntry, *, several: bool) -> Iterator[Block]:
         )
 
 
-def rating(entry: JudgeEntry, value: float | EstimateEntry | None, *, sign: bool = False) -> Number:
+def rating(
+    entry: JudgeEntry, value: float | EstimateEntry | None, *, sign: bool = False
+) -> cells.Number:
     """Return a rating by people as a cell: of yes/no and pairs a share."""
     estimate = value if isinstance(value, EstimateEntry) else EstimateEntry(value=value)
     if estimate.low == estimate.high:
         estimate = EstimateEntry(value=estimate.value)
     if entry.scale.kind != "ratings":
-        return points_cell(estimate) if sign else percent_cell(estimate)
+        return cells.points_cell(estimate) if sign else cells.percent_cell(estimate)
     span = entry.scale.people[1] - entry.scale.people[0]
     return _plain(estimate, digits=2 if span <= 10 else 1, signed=sign)
 
 
-def _plain(estimate: EstimateEntry | JudgeBias | None, **form: Any) -> Number:
+def _plain(estimate: EstimateEntry | JudgeBias | None, **form: Any) -> cells.Number:
     """Return an estimate with two digits, unless the form says so."""
     ends = estimate or EstimateEntry()
-    return Number(ends.value, ends.low, ends.high, **{"digits": 2, **form})
+    return cells.Number(ends.value, ends.low, ends.high, **{"digits": 2, **form})
 
 
 def _judges(entries: list[JudgeEntry]) -> Table:
@@ -97,7 +90,7 @@ def _judges(entries: list[JudgeEntry]) -> Table:
         "judge": "judge",
         "worth, labels": "people_mean.labels_saved",
         **({"labels per dollar": _per_dollar} if costs else {}),
-        "right order": lambda e: percent_cell(e.order),
+        "right order": lambda e: cells.percent_cell(e.order),
         "kappa": lambda e: _plain(e.kappa, missing="other scale"),
         "people's mean": lambda e: rating(e, e.people_mean.combined),
         "judge says": lambda e: rating(e, e.people_mean.judge_only),
@@ -107,11 +100,11 @@ def _judges(entries: list[JudgeEntry]) -> Table:
     return table_of(ranking, columns, "Judges", note=note, main=True)
 
 
-def _per_dollar(entry: JudgeEntry) -> Number:
+def _per_dollar(entry: JudgeEntry) -> cells.Number:
     """Return labels saved per dollar that all verdicts cost."""
     if not entry.cost:
-        return number_cell(None, missing="no cost given")
-    return number_cell(entry.people_mean.labels_saved / (entry.cost * entry.n), digits=2)
+        return cells.number_cell(None, missing="no cost given")
+    return cells.number_cell(entry.people_mean.labels_saved / (entry.cost * entry.n), digits=2)
 
 
 def _models(entry: JudgeEntry, models: list[JudgedModel], *, main: bool = False) -> Table:
@@ -129,12 +122,13 @@ def _models(entry: JudgeEntry, models: list[JudgedModel], *, main: bool = False)
     return table_of(ranking, columns, note=note, main=main)
 
 
-def _judge_says(entry: JudgeEntry, value: float) -> Number:
-    kinds = {"pairs": percent_cell(EstimateEntry(value=value)), "ratings": Number(value, digits=2)}
-    return kinds.get(entry.scale.kind) or share_cell(value)
+def _judge_says(entry: JudgeEntry, value: float) -> cells.Number:
+    if entry.scale.kind == "ratings":
+        return cells.number_cell(value, digits=2)
+    return cells.share_cell(value, digits=int(entry.scale.kind == "pairs"))
 
 
-def _strength(estimate: EstimateEntry | None) -> Number:
+def _strength(estimate: EstimateEntry | None) -> cells.Number:
     return _plain(estimate, signed=True, missing="open")
 
 
@@ -158,7 +152,7 @@ def _leans(entry: JudgeEntry) -> Table:
     columns: Columns = {
         "lean to": lambda e: f"{e.kind}: {e.name}",
         "leans by": lambda e: _plain(e, **form),
-        "p": lambda e: p_cell(e.p),
+        "p": lambda e: cells.p_cell(e.p),
         "how": "method",
         "rated": "labels",
     }
@@ -175,7 +169,7 @@ def _leans(entry: JudgeEntry) -> Table:
 def _pairs(entry: JudgeEntry) -> Table:
     pairs = entry.scale.kind == "pairs"
 
-    def lead(pair: JudgedPair) -> Number:
+    def lead(pair: JudgedPair) -> cells.Number:
         estimate = pair.difference
         return _strength(estimate) if pairs else rating(entry, estimate, sign=True)
 
@@ -183,7 +177,7 @@ def _pairs(entry: JudgeEntry) -> Table:
         "ahead": "a",
         "behind": "b",
         "ahead by, log odds" if pairs else "ahead by": lead,
-        "p, Holm": lambda e: p_cell(e.p_adjusted),
+        "p, Holm": lambda e: cells.p_cell(e.p_adjusted),
     }
     leads = [
         pair if pair.difference.number >= 0
@@ -209,14 +203,14 @@ def _surprises(entry: JudgeEntry) -> Table:
     return table_of(entry.disagreements, columns, labels=2 + len(models), note=note)
 
 
-def _verdict(entry: JudgeEntry, value: float) -> Cell:
+def _verdict(entry: JudgeEntry, value: float) -> cells.Cell:
     """Return what people said: a word where there is one, or a number between words."""
     words = {"pairs": {1.0: "A", 0.0: "B", 0.5: "tie"}, "yes/no": {1.0: "yes", 0.0: "no"}}
     return words.get(entry.scale.kind, {}).get(value) or rating(entry, value)
 
 
-def _text(item: Disagreement) -> Text:
+def _text(item: Disagreement) -> cells.Text:
     """Return the answer, cut; the question and the whole of it where one looks closer."""
     words = item.text or item.question or ""
     whole = "\n\n".join(filter(None, (item.question, item.text)))
-    return Text(cut_text(words, _LETTERS), whole)
+    return cells.Text(cut_text(words, _LETTERS), whole)
