@@ -170,7 +170,9 @@ def _outcome_units(frame: pl.DataFrame, outcome: Floats, skip: Collection[str]) 
         if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
             continue
         column = frame[name].cast(pl.String) if not kind.is_integer() else frame[name]
-        if not _one_outcome(value_codes(column.head(SAMPLE)), outcome[:SAMPLE]):
+        first = zip(column.head(SAMPLE), outcome[:SAMPLE], strict=True)
+        known = {pair for pair in first if pair[0] is not None}
+        if len(known) > len({value for value, _ in known}):
             continue
         if part is not None:
             # Of many rows a part holds rows of one unit, if there are units.
@@ -279,9 +281,9 @@ def _ways(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
     if kind.is_float():
         column = _whole_numbers(column)
     if kind.is_temporal() and kind not in (pl.Duration, pl.Time):
-        yield from _times(name, column.dt.to_string("iso:strict"))
+        yield from _times(name, column, lambda: column.dt.date().to_physical())
     elif column.dtype.is_integer() and _are_seconds(column):
-        yield from _times(name, pl.from_epoch(column).dt.to_string("iso:strict"))
+        yield from _times(name, column, lambda: column // 86_400)
     elif column.dtype.is_integer() or kind == pl.Boolean:
         yield from _values(name, value_codes(column), step)
     elif kind in (pl.String, pl.Categorical, pl.Enum):
@@ -313,19 +315,24 @@ def _values(name: str, codes: Indices, step: float = 1.0) -> Iterator[_Way]:
         yield "column", name, lambda: codes
 
 
-def _times(name: str, text: pl.Series) -> Iterator[_Way]:
+def _times(name: str, times: pl.Series, days: Callable[[], pl.Series]) -> Iterator[_Way]:
     """Yield the days of a column of times, and its order where rows stand in another one."""
-    yield "day", f"day of {name}", lambda: value_codes(text.str.head(10))
-    place = text.fill_null("").rank("ordinal").to_numpy().astype(np.intp) - 1
-    if (np.diff(place) != 1).any():
-        yield "order", f"order of {name}", lambda: place
+    yield "day", f"day of {name}", lambda: value_codes(days())
+    # Rows without a time come with the first ones.
+    times = times.fill_null(strategy="min")
+    if not times.is_sorted():
+        yield (
+            "order",
+            f"order of {name}",
+            lambda: times.rank("ordinal").to_numpy().astype(np.intp) - 1,
+        )
 
 
 def _strings(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
     """Yield the groupings of a column of strings: categories, times, ids or texts."""
     first = column.head(SAMPLE).drop_nulls()
     if first.len() and first.str.contains(_DATE).all():
-        yield from _times(name, column)
+        yield from _times(name, column, lambda: column.str.head(10))
         return
     codes = value_codes(column)
     yield from _values(name, codes, step)

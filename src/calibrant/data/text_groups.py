@@ -10,9 +10,14 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Indices, Mask
-from calibrant.metrics.stats.repeats import near_equal_texts
+from calibrant.metrics.stats.repeats import Keys, key_codes, near_equal_texts
 
 _EDGE, _MULTIPLIER = range(5), np.uint64(0x9E3779B97F4A7C15)
+# Texts whose bytes are looked at together. Words are read in pieces of eight bytes, up to 64.
+_TEXTS, _PIECE, _LONGEST = 10_000, 8, 64
+_PIECES = np.array([(1 << 8 * size) - 1 for size in range(_PIECE + 1)], np.uint64)
+# Which bytes are in words: those of letters beyond ASCII are, other signs there become spaces.
+_IN_WORDS = bytes(byte >= 128 or chr(byte).isalnum() or byte == ord("_") for byte in range(256))
 
 
 class TextWords:
@@ -22,66 +27,93 @@ class TextWords:
         self._column = column
 
     @cached_property
-    def _words(self) -> tuple[Indices, Indices, Indices]:
-        """Return number of each word, where each text starts, and where it ends."""
-        words = self._column.fill_null("").str.to_lowercase().str.extract_all(r"\w+")
-        lengths = np.maximum(words.list.len().to_numpy().astype(np.intp), 1)
+    def _words(self) -> tuple[Keys, Indices, Indices]:
+        """Return a number for each word, where each text starts, and where it ends."""
+        parts = [
+            _word_keys(self._column[first : first + _TEXTS])
+            for first in range(0, self._column.len(), _TEXTS)
+        ]
+        lengths = np.concatenate([counts for _, counts in parts])
         end = np.cumsum(lengths)
-        # A text without words is one empty word.
-        return (
-            value_codes(words.explode(empty_as_null=True).fill_null("")),
-            end - lengths,
-            end,
-        )
+        return np.concatenate([keys for keys, _ in parts]), end - lengths, end
 
     def first_words(self) -> Indices:
         """Return the group of each text by how it begins."""
-        numbers, start, end = self._words
-        return _edge_words(numbers, [(start + step, start + step < end) for step in _EDGE])
+        keys, start, end = self._words
+        return _edge_words(keys, [(start + step, start + step < end) for step in _EDGE])
 
     def last_words(self) -> Indices:
         """Return the group of each text by how it ends."""
-        numbers, start, end = self._words
-        return _edge_words(numbers, [(end - 1 - step, end - 1 - step >= start) for step in _EDGE])
+        keys, start, end = self._words
+        return _edge_words(keys, [(end - 1 - step, end - 1 - step >= start) for step in _EDGE])
 
     def nearly_equal(self) -> Indices:
         """Return the group of each text by most of its rare words."""
-        numbers, start, _ = self._words
-        return near_equal_texts(numbers, start)
+        keys, start, _ = self._words
+        return near_equal_texts(keys, start)
 
 
-def _edge_words(numbers: Indices, places: Iterable[tuple[Indices, Mask]]) -> Indices:
+def _word_keys(texts: pl.Series) -> tuple[Keys, Indices]:
+    """Return a number for each word, whatever its case, and how many words each text has.
+
+    Bytes are read in place: a string for each word takes three times as long.
+    """
+    texts = texts.fill_null("")
+    content = texts.str.join("\n").item()
+    if not content.isascii():
+        texts = texts.str.to_lowercase().str.replace_all(r"[^\w\x00-\x7f]", " ")
+        content = texts.str.join("\n").item()
+    raw = b"\n" + content.encode().lower() + bytes(_LONGEST)
+    inside = np.frombuffer(raw.translate(_IN_WORDS), np.bool_)
+    edges = np.flatnonzero(inside[1:] != inside[:-1]) + 1
+    start, length = edges[::2], edges[1::2] - edges[::2]
+    pieces = np.ndarray((len(raw) - _PIECE + 1,), "<u8", raw, strides=(1,))
+    keys = length.astype(np.uint64)
+    rows: Any = slice(None)
+    for done in range(0, _LONGEST, _PIECE):
+        piece = pieces[start[rows] + done] & _PIECES[np.minimum(length[rows] - done, _PIECE)]
+        product = (keys[rows] ^ piece) * _MULTIPLIER
+        keys[rows] = product ^ (product >> np.uint64(32))
+        rows = np.flatnonzero(length > done + _PIECE)
+    ends = np.searchsorted(start, np.cumsum(texts.str.len_bytes().to_numpy().astype(np.intp) + 1))
+    counts = np.diff(ends, prepend=0)
+    # A text without words is one empty word.
+    return np.insert(keys, ends[counts == 0], 0), np.maximum(counts, 1)
+
+
+def _edge_words(keys: Keys, places: Iterable[tuple[Indices, Mask]]) -> Indices:
     """Return codes of texts by their words at some places, as far as these are inside."""
-    key: Any = np.uint64(0)
+    texts: Keys = np.zeros(1, np.uint64)
     for place, inside in places:
-        word = np.where(inside, numbers[np.where(inside, place, 0)] + 1, 0)
-        key = key * _MULTIPLIER + word.astype(np.uint64)
-    return np.unique(key, return_inverse=True)[1].astype(np.intp)
+        texts = texts * _MULTIPLIER + np.where(inside, keys[np.where(inside, place, 0)], 1)
+    return key_codes(texts)
 
 
 def value_codes(column: pl.Series) -> Indices:
     """Return values as numbers from 0 on; rows without a value are each on their own."""
     texts = column.dtype == pl.String
-    if texts:
-        column = column.cast(pl.Categorical).to_physical()
-    missing: Mask | None = None
     # Looked at only where it matters: each step through a column of a small table takes longer
     # than its rows.
-    if column.null_count():
-        missing, column = column.is_null().to_numpy(), column.fill_null(0)
-    values = column.to_numpy().astype(np.int64)
-    least, most = int(values.min()), int(values.max())
-    if most - least <= 4 * values.size:
-        # A table of all values is quicker than sorting them.
-        present = np.zeros(most - least + 1, np.intp)
-        present[(values if missing is None else values[~missing]) - least] = 1
-        codes = (np.cumsum(present) - 1)[values - least]
+    missing = column.is_null().to_numpy() if column.null_count() else None
+    if texts:
+        codes = key_codes(column.hash().to_numpy())
     else:
-        codes = np.unique(values, return_inverse=True)[1]
+        codes = _number_codes((column if missing is None else column.fill_null(0)).to_numpy())
     if missing is not None:
         codes[missing] = int(codes.max()) + 1 + np.arange(int(missing.sum()))
-    # The numbers of texts depend on what this process read before; the order of the rows does not.
-    return _by_appearance(codes) if texts else np.asarray(codes, np.intp)
+    # How texts are hashed may change; the order of the rows does not.
+    return _by_appearance(codes) if texts or missing is not None else codes
+
+
+def _number_codes(values: Indices) -> Indices:
+    values = values.astype(np.int64)
+    least, most = int(values.min()), int(values.max())
+    if most - least > 4 * values.size:
+        return np.unique(values, return_inverse=True)[1].astype(np.intp)
+    # A table of all values is quicker than sorting them.
+    present = np.zeros(most - least + 1, np.intp)
+    present[values - least] = 1
+    return np.asarray((np.cumsum(present) - 1)[values - least], np.intp)
 
 
 def _by_appearance(codes: Indices) -> Indices:

@@ -186,8 +186,8 @@ def search_groups(
         firing = _firing(rows, able, share, idle)
         if not firing:
             break
-        # Groups that come to the same rows differ in the last digits: the first of them is meant.
-        widest = max(firing, key=lambda each: round(each.inflation, 6))
+        # Groups that come to nearly the same rows differ in the last digits: the first is meant.
+        widest = max(firing, key=lambda each: round(each.inflation, 3))
         groups.append(widest)
         rows = rows.without(widest.grouping.codes)
         # Once a grouping is known, only the order in which rows stand is worth a second look.
