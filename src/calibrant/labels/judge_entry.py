@@ -30,13 +30,7 @@ from calibrant.findings.documents.labels import (
 )
 from calibrant.labels.judge_bias import biases
 from calibrant.labels.labelling.stopping import labels_for_precision
-from calibrant.labels.people_ratings import (
-    PeoplePool,
-    contrast,
-    lenience,
-    people_mean,
-    score_map,
-)
+from calibrant.labels.people_ratings import PeoplePool, contrast, lenience, people_mean, score_map
 from calibrant.metrics.stats import judges
 from calibrant.metrics.stats.multiplicity import holm
 from calibrant.metrics.stats.regressions import Strengths, pair_strengths

@@ -173,12 +173,7 @@ def lenience(pool: PeoplePool) -> MeanError:
 
 
 def contrast(
-    people: Floats,
-    rate: Floats,
-    parts: Sequence[Mask],
-    item: Indices,
-    *,
-    beyond: bool = False,
+    people: Floats, rate: Floats, parts: Sequence[Mask], item: Indices, *, beyond: bool = False
 ) -> MeanError | None:
     """Return the mean that people would give some items, or the first part's lead over another.
 
@@ -219,9 +214,9 @@ def contrast(
         mixed = (own * (n - 1) + _PULL * pooled * remaining) / (n - 1 + _PULL)
         added += max(mixed - own, 0.0) / n
         counts.append(n)
-    each = np.bincount(item, influence)[np.unique(item[finite & (influence != 0.0)])]
-    df = max(min(kurtosis_df(each), 2.0 * min(counts) + _PULL), 3.0) if each.size else 3.0
     total = np.bincount(item, influence)
+    each = total[np.unique(item[finite & (influence != 0.0)])]
+    df = max(min(kurtosis_df(each), 2.0 * min(counts) + _PULL), 3.0) if each.size else 3.0
     return MeanError(value, float(np.sqrt(total @ total + added)), df, int(sum(counts)))
 
 

@@ -28,7 +28,8 @@ from calibrant.findings.documents.labels import JudgeBias, JudgeEntry
 from calibrant.metrics.stats.multiplicity import holm
 
 # Levels at which simulations keep every sentence false in at most 5 %.
-LENIENT_LEVEL, FAVOUR_LEVEL, MODEL_LEVEL, LEVEL = 0.04, 0.03, 0.04, 0.05
+FAVOUR_LEVEL, MODEL_LEVEL, LEVEL = 0.03, 0.04, 0.05
+# Of a lenient judge the level is 4 %: this normal quantile.
 _Z_LENIENT = 2.054
 # A judge that agrees less than people by no more than this is called as good as a person.
 AGREE_MARGIN = 0.1
@@ -64,9 +65,7 @@ FAVOURS = rule(
 )
 LENGTH = rule("judge.length", shown=lambda facts: facts["kind"])
 POSITION = rule(
-    "judge.position",
-    shown=lambda facts: facts["orders"],
-    undecided=lambda facts: facts["orders"],
+    "judge.position", shown=lambda facts: facts["orders"], undecided=lambda facts: facts["orders"]
 )
 MODEL_BETTER = rule("judge.model_better")
 
@@ -96,19 +95,9 @@ def judge_claims(entry: JudgeEntry, *, margin: float, named: bool) -> Iterator[C
     yield from (*best, *_leans(entry, about))
 
 
-def in_units(entry: JudgeEntry, value: float, *, people: bool = True) -> str:
-    """Return a rating as people write it, or a share in percent.
-
-    Parameters
-    ----------
-    entry
-        Entry of a judge document.
-    value
-        A rating by people, or a score of the judge.
-    people
-        Whether it is on people's scale.
-    """
-    low, high = entry.scale.people if people else entry.scale.judge
+def in_units(entry: JudgeEntry, value: float) -> str:
+    """Return a rating as people write it, or a share in percent."""
+    low, high = entry.scale.people
     if entry.scale.kind != "ratings":
         return percent(value)
     digits = max(0, 2 - math.floor(math.log10(high - low)) + (high - low >= 10))
@@ -171,17 +160,13 @@ def _agreement(entry: JudgeEntry, about: About) -> Claim:
     facts |= {
         "by": "kappa" if people.kappa_difference else "order",
         "others": people.order.number,
-        "kappa": _kappa(entry.kappa),
-        "kin": _kappa(people.kappa),
+        "kappa": entry.kappa,
+        "kin": people.kappa,
         "more": labels_text(_more(entry, difference)),
     }
     _, low, high = difference.ends
     outcome: Outcome = "shown" if high < 0 else "equivalent" if low > -AGREE_MARGIN else "undecided"
     return AGREES_LESS.claim(outcome, about, facts, estimate=difference)
-
-
-def _kappa(estimate: EstimateEntry | None) -> str:
-    return "{:.2f} ({:.2f} to {:.2f})".format(*estimate.ends) if estimate else ""
 
 
 def _meanings(entry: JudgeEntry) -> str:

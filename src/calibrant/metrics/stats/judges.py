@@ -140,12 +140,9 @@ def same_side(judge: Floats, people: Floats) -> Jackknife:
 
 
 def _share(total: Floats, each: Floats) -> Jackknife:
-    remaining = total[:, None] - each
-    value = total[0] / total[1] if total[1] > 0 else 0.5
-    return Jackknife(
-        float(value),
-        np.where(remaining[1] > 0, remaining[0] / np.maximum(remaining[1], 1e-9), value),
-    )
+    value = float(total[0] / total[1]) if total[1] > 0 else 0.5
+    hits, pairs = total[:, None] - each
+    return Jackknife(value, np.where(pairs > 0, hits / np.maximum(pairs, 1e-9), value))
 
 
 def row_mean(ratings: Floats) -> Floats:
