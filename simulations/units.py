@@ -381,7 +381,8 @@ PARTS = {
         "",
         *_unit_sets.real_sets(),
         "gemma-3-27b gives the right option no probability at all in 19 % of its rows, so a "
-        "promise of 10 % needs nearly all options. Sets by cumulated probability (aps) end before them.",
+        "promise of 10 % needs nearly all options. Sets by cumulated probability (aps) end before "
+        "them.",
     ],
 }
 
