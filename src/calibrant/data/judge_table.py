@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import TABLE, Hint
 from calibrant.data.judge_cells import (
@@ -43,10 +43,8 @@ _NAMES = {
                "model_answer"),
 }  # fmt: skip
 
-_LIKELY = {
-    "judge": re.compile(r"judge|grader|rubric|model_graded|llm|gpt|claude|gemini|llama", re.I),
-    "human": re.compile(r"human|people|expert|annot|rater|crowd|person", re.I),
-}
+_JUDGE = re.compile(r"judge|grader|rubric|model_graded|llm|gpt|claude|gemini|llama", re.I)
+_HUMAN = re.compile(r"human|people|expert|annot|rater|crowd|person", re.I)
 
 
 def likely_columns(names: Sequence[str]) -> dict[str, list[str]]:
@@ -57,11 +55,9 @@ def likely_columns(names: Sequence[str]) -> dict[str, list[str]]:
     >>> likely_columns(["item", "gpt4", "expert1", "expert2"])
     {'judge': ['gpt4'], 'human': ['expert1', 'expert2']}
     """
-    matches: dict[str, list[str]] = {}
-    for role in ("human", "judge"):
-        known_names = {name for part in matches.values() for name in part}
-        matches[role] = [n for n in names if _LIKELY[role].search(n) and n not in known_names]
-    return {role: matches[role] for role in _LIKELY}
+    human = [name for name in names if _HUMAN.search(name)]
+    judge = [name for name in names if _JUDGE.search(name) and name not in human]
+    return {"judge": judge, "human": human}
 
 
 @dataclass(frozen=True)
@@ -131,9 +127,8 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
     reader = JudgeCells(frame, source, columns, str(data) if isinstance(data, str) else TABLE)
     if columns.tie and kind != "pairs":
         rule = f"a tie ({columns.tie!r}) is a verdict on a pair, and these are ratings"
-        raise InputError(
-            rule, source=source, hint=Hint("name both sides with {pairs}", pairs="a,b")
-        )
+        name_them = Hint("name both sides with {pairs}", pairs="a,b")
+        raise InputError(rule, source=source, hint=name_them)
     if kind == "pairs":
         values = {name: reader.sides(name, cells[name]) for name in cells}
         scales = dict.fromkeys(cells, RatingScale(0.0, 1.0))
@@ -156,6 +151,9 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
         reader.sides(name, cell_texts(frame[name]))[scored] if name else None
         for name in (columns.first, columns.swapped)
     )
+    item = np.arange(rows.height)
+    if columns.question:
+        item = np.unique(_names(rows, [columns.question]), return_inverse=True)[1].ravel()
     missing = int((~scored).sum())
     return JudgeTable(
         frame=rows,
@@ -167,7 +165,7 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
         scales={name: scales[name] for name in columns.judge},
         people=people,
         human_scale=scales[columns.human[0]],
-        item=_codes(rows[columns.question]) if columns.question else np.arange(rows.height),
+        item=item,
         models=names,
         sides=sides,
         first=first,
@@ -232,13 +230,12 @@ def _side_columns(frame: pl.DataFrame, selection: set[str]) -> Any:
 
 def _models(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[tuple[str, ...], Indices]:
     """Return the names in these columns, and which stands where; of a single one nothing."""
-    cells = frame.select(pl.col(columns).cast(pl.String).fill_null("")).to_numpy().astype(str)
+    cells = _names(frame, columns)
     names, codes = np.unique(cells, return_inverse=True)
     if len(names) < 2:
         return (), np.zeros((frame.height, 0), np.intp)
     return tuple(names.tolist()), codes.reshape(cells.shape)
 
 
-def _codes(column: pl.Series) -> Indices:
-    cells = column.cast(pl.String).fill_null("").to_numpy().astype(str)
-    return np.unique(cells, return_inverse=True)[1]
+def _names(frame: pl.DataFrame, columns: Sequence[str]) -> Array:
+    return frame.select(pl.col(columns).cast(pl.String).fill_null("")).to_numpy().astype(str)

@@ -214,10 +214,10 @@ def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[ScoreMeaning]:
 
 def _models(view: JudgeView) -> Iterator[JudgedModel]:
     """Yield people's mean of each model; of pairs the share that it wins, and its strength."""
-    table, models = view.table, len(view.table.models)
+    table, strengths, models = view.table, view.strengths, len(view.table.models)
     for code, name in enumerate(table.models):
         beside_mean = np.eye(models)[code] - 1 / models
-        strength = view.strengths and view.strengths.combined(beside_mean).estimate()
+        strength = strengths.combined(beside_mean).estimate() if strengths else None
         rows, first = (table.sides == code).any(axis=1), table.sides[:, 0] == code
         yield _judged(view, name, rows, first, strength)
 

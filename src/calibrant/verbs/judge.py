@@ -160,10 +160,9 @@ def judge(
         views = _views(table)
         warnings = _checked(views[0], data, settings)
         path = None if save is None else str(save)
-        origin, numbers = origin_of(head), {"by": by, "precision": precision, "seed": seed}
         found = [
-            judge_entry(view, cost=_cost(view, cost or {}), path=path,
-                        about=_about(view, origin), **numbers)
+            judge_entry(view, by=by, precision=precision, cost=_cost(view, cost or {}), seed=seed,
+                        about=_about(view, origin_of(head)), path=path)
             for view in views
         ]  # fmt: skip
     entries, maps = zip(*found, strict=True)

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import asdict
 from scipy.special import ndtri
 
 from calibrant.core.estimate import EstimateEntry
@@ -125,7 +125,7 @@ def _mean(entry: JudgeEntry, about: About, margin: float) -> Claim:
     facts |= {
         "says": in_units(entry, mean.judge_only),
         "near": size_words(entry, enough),
-        "more": _more(entry, mean.lenience),
+        "more": _more(entry.labels, mean.lenience),
     }
     if abs(gap) > _Z_LENIENT / 1.96 * (high - gap):
         return (LENIENT if gap > 0 else HARSH).claim("shown", about, facts, estimate=mean.lenience)
@@ -140,9 +140,9 @@ def size_words(entry: JudgeEntry, size: float) -> str:
     return f"{size:.2g}" if entry.scale.kind == "ratings" else f"{100 * size:g} points"
 
 
-def _more(entry: JudgeEntry, estimate: EstimateEntry, tests: int = 1) -> float | None:
+def _more(labels: int, estimate: EstimateEntry, tests: int = 1) -> float | None:
     """Return how many more labels would show a value of this size among so many tests."""
-    return more_labels(replace(estimate, n=entry.labels), 0.0, shown=LEVEL / tests)
+    return more_labels({**asdict(estimate), "n": labels}, 0.0, shown=LEVEL / tests)
 
 
 def _agreement(entry: JudgeEntry, about: About) -> Claim:
@@ -162,7 +162,7 @@ def _agreement(entry: JudgeEntry, about: About) -> Claim:
         "others": people.order.number,
         "kappa": entry.kappa,
         "kin": people.kappa,
-        "more": labels_text(_more(entry, difference)),
+        "more": labels_text(_more(entry.labels, difference)),
     }
     _, low, high = difference.ends
     outcome: Outcome = "shown" if high < 0 else "equivalent" if low > -AGREE_MARGIN else "undecided"
@@ -241,7 +241,7 @@ def _open_favour(entry: JudgeEntry, about: About, lean: JudgeBias, tested: int) 
     """Return what is said of the largest lean that is not shown; of one person none is tested."""
     facts, estimate = _lean_facts(entry, lean), _estimate(lean)
     if tested:
-        more = more_labels(estimate, 0.0, shown=LEVEL / tested)
+        more = _more(lean.labels, estimate, tested)
         _, low, high = estimate.ends
         least = (_POWER - float(ndtri(LEVEL / 2 / tested))) * (high - low) / 2 / 1.96
         soon = more is not None and more <= _FAR * lean.labels
@@ -282,16 +282,16 @@ def _best(entry: JudgeEntry, about: About) -> Claim:
     if beaten:
         losers = sorted(beaten, key=lambda name: -worth[name])
         lead = min((leads[name][0] for name in beaten), key=lambda lead: lead.number)
-        by_one = len(beaten) == 1 and entry.scale.kind == "ratings"
-        facts = {"a": best, "losers": losers, "by": f" by {lead.number:.2f} points" * by_one}
+        single = len(beaten) == 1 and entry.scale.kind == "ratings"
+        size = f" by {lead.number:.2f} points" if single else ""
+        facts: dict[str, Any] = {"a": best, "losers": losers, "by": size}
         owner = About({**about.subject, "a": best, "b": losers}, about.facts)
         most = max(p[name] for name in beaten)
         return MODEL_BETTER.claim("shown", owner, facts, estimate=lead, p_adjusted=most)
     near = min(leads, key=lambda name: leads[name][1] or 0.0)
-    tested = len(entry.models) * (len(entry.models) - 1) // 2
-    facts = {"tested": tested, "a": best, "b": near, "more": _more(entry, leads[near][0], tested)}
-    return MODEL_BETTER.claim("undecided", about, facts, estimate=leads[near][0],
-                              p_adjusted=p[near])  # fmt: skip
+    lead, tested = leads[near][0], len(entry.models) * (len(entry.models) - 1) // 2
+    facts = {"tested": tested, "a": best, "b": near, "more": _more(entry.labels, lead, tested)}
+    return MODEL_BETTER.claim("undecided", about, facts, estimate=lead, p_adjusted=p[near])
 
 
 def joined_claims(entries: Sequence[JudgeEntry], *, margin: float) -> list[Claim]:

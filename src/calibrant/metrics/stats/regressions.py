@@ -231,8 +231,8 @@ class Strengths:
 
     def combined(self, weight: Floats, n: int | None = None) -> MeanError:
         """Return a sum of strengths, each times its weight, which `n` labels are about."""
-        error = float(np.sqrt(max(weight @ self.covariance @ weight, 0.0)))
-        return MeanError(float(weight @ self.value), error, self.df, n)
+        square = float(weight @ self.covariance @ weight)
+        return MeanError(float(weight @ self.value), max(square, 0.0) ** 0.5, self.df, n)
 
 
 def pair_strengths(sides: Indices, rate: Floats, wins: Floats, unit: Indices) -> Strengths | None:
