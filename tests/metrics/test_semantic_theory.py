@@ -93,6 +93,10 @@ def test_split_law_is_a_law(counts, where):
     assert 0 <= law.confidence[0] <= 1 + 1e-12
 
 
+def test_the_standardised_margin_counts_standard_errors_of_the_leading_class():
+    assert theory.standardised_margin(0.1, 0.64, 100) == pytest.approx(0.1 / np.sqrt(0.64 / 100))
+
+
 def test_regimes_of_the_boundaries():
     n = 50
     jensen = 2 * theory.JENSEN_BOUNDARY / np.sqrt(n)
