@@ -177,6 +177,46 @@ def test_words_that_mean_neither_stand_behind_the_wrong_ones():
     assert document["results"][0]["n"] == 360
 
 
+def crossed(few="c1", many="c2", values=("p", "q", "r"), drop=0):
+    """Return a table in which each of a few values has a row for each of many."""
+    rng = np.random.default_rng(5)
+    rows = [(f"k{n}", value) for n in range(80) for value in values]
+    p = rng.choice([0.6, 0.7, 0.8, 0.9], len(rows))
+    columns = {many: [q for q, _ in rows], few: [value for _, value in rows], "confidence": p}
+    frame = pl.DataFrame(columns | {"correct": rng.random(len(rows)) < p})
+    return frame.with_columns(topic=pl.Series(rng.choice(["law", "art"], len(rows))))[drop:]
+
+
+def test_models_and_questions_are_told_by_what_their_columns_hold():
+    reading = cal.read(crossed())
+    assert reading.columns["model"] == "c1"
+    assert reading.columns["question_id"] == "c2"
+    assert {"model", "question_id"} <= {*reading.guessed}
+    assert len(cal.audit(reading, resamples=20)["results"]) == 3
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        crossed(values=(0, 1, 2)),
+        crossed(few="language"),
+        crossed(few="annotator"),
+        crossed()[::3],
+        crossed().sample(fraction=0.5, seed=1),
+        pl.concat([crossed(), crossed()[:20]]),
+    ],
+    ids=["numbers", "languages", "people", "one of them", "few rows", "rows twice"],
+)
+def test_what_may_be_no_model_is_not_taken_for_one(data):
+    assert "model" not in cal.read(data).columns
+
+
+def test_a_column_called_model_that_holds_scores_names_no_models():
+    data = table().with_columns(model=pl.Series(np.arange(N) / N))
+    assert cal.audit(data, resamples=20)["results"][0]["n"] == N
+    assert "model" not in cal.read(data).columns
+
+
 def test_two_columns_of_one_name_stop_only_where_they_are_meant(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("note,confidence,correct,note\n" + "a,0.9,1,b\nc,0.4,0,d\n" * 20)

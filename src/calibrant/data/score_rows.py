@@ -12,7 +12,8 @@ from msgspec import structs
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.data import score_table, tables
-from calibrant.data.reading.roles import BESIDE, ROLES, Peek, Roles, require_column
+from calibrant.data.reading.crossings import Peek
+from calibrant.data.reading.roles import BESIDE, ROLES, Roles, require_column
 from calibrant.data.score_table import Scores
 from calibrant.metrics.stats.repeats import find_repeats
 
@@ -162,13 +163,13 @@ def _some_are_unique(rows: pl.DataFrame) -> bool:
 def answers_told_apart(
     frame: pl.DataFrame,
     roles: Roles,
-    text: str | None,
     runs: Sequence[str],
     peek: Peek,
     *,
     repeats: bool,
 ) -> tuple[pl.DataFrame, Roles, str | None]:
     """Find which rows answer one question; the last value says what tells it, if anything does."""
+    text = roles.text
     several = 1.0 if text is None else rows_per_text(frame)
     if several is None:
         roles.columns["question_id"] = []

@@ -1,6 +1,6 @@
 """The scores table: one row per question, model and method, checked rule by rule."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -19,7 +19,7 @@ from calibrant.data.reading import Reading
 from calibrant.data.reading.candidates import RANKS
 from calibrant.data.reading.names import columns_called
 from calibrant.data.reading.question import right_of_errors
-from calibrant.data.reading.roles import ROLES, Peek, Roles, resolve_roles
+from calibrant.data.reading.roles import ROLES, Roles, resolve_roles
 from calibrant.data.reading.typed import read_confidence, read_number, read_outcome
 from calibrant.data.score_rows import (
     FIELD,
@@ -156,9 +156,15 @@ leave such rows out and have them counted
         return tables.collect(lazy.select(some), source)
 
     with error_source(name):
-        optional = () if required else ("correct",)
-        sample = partial(tables.some_rows, lazy, source)
-        roles, text = _roles(names, asked, peek, sample, optional, beside_others=beside_others)
+        roles = resolve_roles(
+            names,
+            asked,
+            peek,
+            partial(tables.some_rows, lazy, source),
+            optional=() if required else ("correct",),
+            crossed=[name for name in names if name not in (*by, *(features or ()))],
+            beside_others=beside_others,
+        )
         if roles.derived is not None:
             lazy = roles.derived.applied(lazy)
         if features is not None and unit is not None and roles.models and FIELD not in names:
@@ -171,7 +177,7 @@ leave such rows out and have them counted
             frame, roles = fields_of_units(frame, roles, unit)
         used = {*by, *(features or ()), *chain.from_iterable(roles.columns.values())}
         runs = [column for column in columns_called("run", names) if column not in used]
-        frame, roles, note = answers_told_apart(frame, roles, text, runs, peek, repeats=repeats)
+        frame, roles, note = answers_told_apart(frame, roles, runs, peek, repeats=repeats)
         frame, reading = _typed(frame, roles, scale, right, non_probability, graded=graded)
         reading = structs.replace(reading, notes=(*tables.table_notes(source), *reading.notes))
     if reading.scale in RANKS:
@@ -199,32 +205,6 @@ leave such rows out and have them counted
     )
     plain = not (roles["question_id"] or roles["weights"] or cluster or repeats)
     return counted_once(scores) if plain and required else scores
-
-
-def _roles(
-    names: list[str],
-    request: Mapping[str, str | None],
-    peek: Peek,
-    sample: Callable[[], pl.DataFrame],
-    optional: Sequence[str],
-    *,
-    beside_others: bool,
-) -> tuple[Roles, str | None]:
-    """Return the columns by role, and the one whose texts stand for ids of questions."""
-    text = next(iter(columns_called("question_text", names)), None)
-    roles = resolve_roles(
-        names,
-        request,
-        peek,
-        sample,
-        optional=optional,
-        number_ids=text is None,
-        beside_others=beside_others,
-    )
-    if text is None or roles["question_id"]:
-        return roles, None
-    roles.columns["question_id"] = [text]
-    return structs.replace(roles, guessed=(*roles.guessed, "question_id")), text
 
 
 def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> score_table.Scores:

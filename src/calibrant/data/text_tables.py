@@ -32,7 +32,7 @@ from calibrant.data.loose_tables import (
     refuse_open_quotes,
     workbook,
 )
-from calibrant.data.reading.names import columns_called
+from calibrant.data.reading.names import columns_called, model_columns
 
 # Columns of names and answers: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
 _NAMES = frozenset({"question_id", "model", "method", "answer", "judge", "author"})
@@ -104,7 +104,7 @@ def name_columns(columns: list[str]) -> list[str]:
     >>> name_columns(["question_id", "Model Name", "confidence"])
     ['question_id', 'Model Name']
     """
-    usual = {*columns_called("model", columns), *columns_called("question_id", columns)}
+    usual = {*model_columns(columns), *columns_called("question_id", columns)}
     return [column for column in columns if column in _NAMES or column in usual]
 
 

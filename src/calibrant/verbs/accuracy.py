@@ -16,7 +16,7 @@ from calibrant.core.errors import NoConfidenceError, error_source
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call
 from calibrant.data import ScoreBlock, Scores, load_scores
-from calibrant.data.reading.names import columns_called
+from calibrant.data.reading.names import columns_called, model_columns
 from calibrant.data.score_table import CLUSTER, models_by_file
 from calibrant.data.sources.options import ReadingOptions, table_settings
 from calibrant.data.sources.provenance import document_head
@@ -105,7 +105,7 @@ def _with_none(source: Any) -> Any:
     frames = []
     for one, name in zip(sources, models_by_file(sources), strict=True):
         lazy = scan_table(one)
-        if len(sources) > 1 and name and not columns_called("model", column_names(lazy, one)):
+        if len(sources) > 1 and name and not model_columns(column_names(lazy, one)):
             lazy = lazy.with_columns(pl.lit(name).alias("model"))
         frames.append(collect(lazy.with_columns(pl.lit(0.5).alias(_NONE)), one))
     return frames if isinstance(source, list) else frames[0]

@@ -27,7 +27,7 @@ from calibrant.data.reading.candidates import (
 )
 from calibrant.data.reading.cells import Column
 from calibrant.data.reading.confidences import said_candidates, vocabulary_probabilities
-from calibrant.data.reading.names import name_roles
+from calibrant.data.reading.names import model_columns, name_roles
 from calibrant.data.reading.outcomes import outcome_candidates
 from calibrant.data.reading.pairs import class_candidates, pair_candidates
 from calibrant.data.reading.relations import (
@@ -128,7 +128,8 @@ class _Assignment:
         verify(self.outcomes, self.pairs, self.columns)
         self.pairs = [pair for pair in self.pairs if not pair.same]
         self.beside = models_beside(columns, self.said, self.outcomes)
-        if any(c.words and _names_models(c) for c in columns) or named.confidence or named.correct:
+        texts = [column.name for column in columns if column.words and not column.numeric]
+        if model_columns(texts) or named.confidence or named.correct:
             self.beside = []
         lift_by_association(self.said, self.outcomes, self.columns)
         lift_neutral(self.said, self.outcomes, self.columns)
@@ -351,10 +352,6 @@ class _Assignment:
         if confidence:
             return "outcome:" + ",".join(confidence[:3])
         return "confidence:" + ",".join(graded[:3]) if graded else ""
-
-
-def _names_models(column: Column) -> bool:
-    return bool({*column.tokens[-1:]} & {"model", "llm", "engine"}) and not column.numeric
 
 
 def _chosen(confidence: SaidCandidate) -> SaidCandidate:

@@ -44,6 +44,7 @@ _MADE = {
 }
 _CHANCES = {"p", "prob", "probability"}
 _FAILURES = {"incorrect", "wrong", "error", "failure", "hallucination", "hallucinated"}
+_NAMING = {"name", "id", "short"}
 _MODIFIER, _PARENT = 0.7, 0.4
 
 
@@ -58,7 +59,7 @@ class NameRoles(Struct, frozen=True):
     answer: float = 0.0
     gold: float = 0.0
     text: float = 0.0
-    time: float = 0.0
+    model: float = 0.0
     other: float = 0.0
     names_answer: bool = False
     somebody: bool = False
@@ -69,6 +70,12 @@ class NameRoles(Struct, frozen=True):
     def stated(self) -> float:
         """How strongly it speaks for any kind of confidence."""
         return max(self.confidence, self.uncertainty, self.logprob) - self.other
+
+    @property
+    def known(self) -> bool:
+        """Whether it speaks for anything but models."""
+        weights = (self.stated + self.other, self.graded, self.answer, self.gold, self.text)
+        return max(*weights, self.other) > 0 or self.somebody or self.decision
 
     @property
     def graded(self) -> float:
@@ -100,10 +107,28 @@ def columns_called(use: str, names: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> columns_called("model", ["Modèle", "model_id", "answer"])
-    ['Modèle', 'model_id']
+    >>> columns_called("question_id", ["Item ID", "qid", "answer"])
+    ['Item ID', 'qid']
     """
     return [name for name in names if bare(name) in _CALLED[use]]
+
+
+def model_columns(names: Sequence[str]) -> list[str]:
+    """Return the columns that are called models, or the name or id of one; not those who judge.
+
+    Examples
+    --------
+    >>> model_columns(["Modèle", "run.llm_name", "judge model", "model_confidence"])
+    ['Modèle', 'run.llm_name']
+    """
+    matches = []
+    for name in names:
+        words = [word for word in tokens(name.split(".")[-1]) if word not in _NAMING]
+        words = words or tokens(name)
+        last = token_weights(words[-1]).get("model", 0) if words else 0
+        if last and not any(token_weights(word).get("other") for word in words):
+            matches += [] if _KINDS["somebody"] & {*words} else [name]
+    return matches
 
 
 def token_weights(token: str) -> dict[str, float]:

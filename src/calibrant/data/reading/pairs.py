@@ -14,6 +14,8 @@ from calibrant.data.reading.record import FRACTION
 
 _TRUTH = {**dict.fromkeys(YES, "true"), **dict.fromkeys(NO, "false")}
 _FEW_CLASSES, _LEAST_ROWS, _KNOWN = 30, 5, 0.9
+_SYSTEMS = frozenset({"model", "llm", "engine", "router", "system"})
+_DATE, _LOOKED_AT = r"^\d{4}-\d\d-\d\d", 200
 
 
 def plain_answers(cells: pl.Series, *, truth: bool = False) -> pl.Series:
@@ -79,7 +81,7 @@ def pair_candidates(columns: Sequence[Column]) -> list[OutcomeCandidate]:
         for column in columns
         if column.distinct >= 2
         and column.series.null_count() < 0.7 * column.height
-        and not column.roles.time
+        and not _are_times(column)
         and column.roles.confidence < 2.5
     ]
     golds = [column for column in usable if column.roles.gold >= 1]
@@ -91,13 +93,19 @@ def pair_candidates(columns: Sequence[Column]) -> list[OutcomeCandidate]:
     return sorted((pair for pair in matches if pair is not None), key=lambda pair: -pair.score)
 
 
+def _are_times(column: Column) -> bool:
+    texts = column.text.drop_nulls().head(_LOOKED_AT)
+    return column.series.dtype.is_temporal() or bool(texts.str.contains(_DATE).all())
+
+
 def _may_answer(answer: Column, gold: Column, golds: Sequence[Column]) -> bool:
     """Return whether a column may hold answers, by its name or the words it shares."""
     roles = answer.roles
     # What is called like a right answer is one, unless another is called so more.
     if roles.gold > roles.answer and roles.gold >= gold.roles.gold:
         return False
-    if roles.answer + 0.5 * _names_model(answer) >= 1.4 and roles.gold < 2.5 and roles.right < 2.9:
+    answers = roles.answer >= 1.4 or bool(_SYSTEMS & {*answer.tokens})
+    if answers and roles.gold < 2.5 and roles.right < 2.9:
         return True
     known_values = YES | NO | RIGHT | WRONG
     if not answer.words or {*answer.words} <= known_values:
@@ -108,10 +116,6 @@ def _may_answer(answer: Column, gold: Column, golds: Sequence[Column]) -> bool:
         peer is not answer and peer.roles.gold >= 1.7 and {*answer.words} <= {*peer.words}
         for peer in golds
     )
-
-
-def _names_model(column: Column) -> float:
-    return 3.0 if {*column.tokens} & {"model", "llm", "engine", "router", "system"} else 0.0
 
 
 def _pair(answer: Column, gold: Column) -> OutcomeCandidate | None:

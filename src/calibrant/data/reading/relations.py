@@ -80,8 +80,7 @@ def lift_by_association(
                 continue
             column = columns[outcome.column]
             weak = 0.5 < outcome.score < 2 and not column.roles.names_answer
-            language = {"lang", "language"} & {*column.tokens}
-            if candidate.score >= 2 and candidate.named >= 1 and weak and not language:
+            if candidate.score >= 2 and candidate.named >= 1 and weak:
                 outcome.score, outcome.doubt = 2.0, outcome.doubt or "unsure"
             peer = columns[candidate.column].roles.other if candidate.column in columns else 0
             nameless = candidate.named < 1 and candidate.score < 2.2 and peer < 2

@@ -8,19 +8,17 @@ import polars as pl
 from msgspec import Struct, structs
 
 from calibrant.core.errors import InputError, require_known
-from calibrant.core.hints import Hint
 from calibrant.data.reading.assignment import ASK, REFUSE, Named, ReadingDecision, decide
 from calibrant.data.reading.candidates import ReadingChoice
 from calibrant.data.reading.cells import Column
 from calibrant.data.reading.confidences import said_candidates
+from calibrant.data.reading.crossings import Peek, model_column, models_and_questions
 from calibrant.data.reading.derived import Derived, derived_of
-from calibrant.data.reading.names import bare, columns_called
+from calibrant.data.reading.names import columns_called, model_columns
 from calibrant.data.reading.question import options_of, reading_question, refusal
 from calibrant.data.reading.relations import model_of
 from calibrant.data.reading.typed import is_outcome
 
-Peek: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
-"""Reads some columns of a table, where their names leave a doubt."""
 Sample: TypeAlias = Callable[[], pl.DataFrame]
 """Reads some rows of a table with all columns."""
 LISTS = ("confidence", "question_id")
@@ -29,8 +27,6 @@ BESIDE = ("correct", "answer")
 """Roles that several columns play where each model has a confidence of its own."""
 ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights", "cluster")
 _REQUIRED = ("confidence", "correct")
-# Numbers of questions are shared by models if there are at most so many per two rows.
-_SHARED = 1.5
 _SURE, _MOSTLY = 3.0, 0.75
 
 
@@ -39,7 +35,7 @@ class Roles(Struct, frozen=True):
 
     Where models stand side by side, `models` names them in the order of their confidences.
     `scale` and `right` are what the content says of them; `derived` makes columns that the table
-    has not; `notes` say how it was read.
+    has not; `notes` say how it was read; `text` is the question's where that stands for its id.
     """
 
     columns: dict[str, list[str]]
@@ -51,6 +47,7 @@ class Roles(Struct, frozen=True):
     derived: Derived | None = None
     notes: tuple[str, ...] = ()
     options: Mapping[str, str] = {}
+    text: str | None = None
 
     def __getitem__(self, role: str) -> list[str]:
         """Return the columns of a role; none where no column plays it."""
@@ -84,7 +81,7 @@ def resolve_roles(
     sample: Sample,
     *,
     optional: Sequence[str] = (),
-    number_ids: bool = False,
+    crossed: Sequence[str] | None = None,
     beside_others: bool = False,
 ) -> Roles:
     """Map each role to its columns; only confidence and correct must exist.
@@ -101,10 +98,10 @@ def resolve_roles(
         Reads some rows, where names alone say too little.
     optional
         Roles that need no column although they usually do.
-    number_ids
-        Take a column called like a number of questions for their ids, where its values agree.
+    crossed
+        Columns that may name models and questions by what they hold; None does not look at any.
     beside_others
-        Other tables are read beside this one, and such numbers may tell which rows belong together.
+        Other tables are read beside this one: numbers of questions tell which rows belong together.
     """
     columns = {
         role: _asked(role, target, names)
@@ -118,24 +115,53 @@ def resolve_roles(
         if role in columns:
             continue
         if role == "model" and not roles.models:
-            choice, peers = _model([name for name in names if name not in _taken(columns)], peek)
+            choice, peers = model_column([n for n in names if n not in _taken(columns)], peek)
             roles = structs.replace(roles, same={role: peers} if peers else {})
         else:
             choice = _by_name(role, names, columns)
         columns[role] = [] if choice is None else [choice]
         guessed += [role] if choice is not None and choice != role else []
-    if not columns["question_id"] and number_ids:
-        columns["question_id"] = _numbers_of_questions(names, columns, peek, beside_others)
-        guessed += ["question_id"] * len(columns["question_id"])
+    if crossed is not None and not roles.models:
+        by_content = _by_content(crossed, columns, peek, sample, beside_others)
+        columns |= by_content
+        guessed += by_content
     require_one_name([name for name in _taken(columns) if not roles.models], names)
     models = roles.models or _models_beside(columns, values)
     order = {role: columns[role] for role in ROLES}
-    return structs.replace(
-        roles,
-        columns=order,
-        guessed=tuple(sorted({*guessed}, key=ROLES.index)),
-        models=models,
+    all_guessed = tuple(sorted({*guessed}, key=ROLES.index))
+    roles = structs.replace(roles, columns=order, guessed=all_guessed, models=models)
+    texts = columns_called("question_text", names) if crossed is not None else []
+    if not texts or columns["question_id"]:
+        return roles
+    order["question_id"] = texts[:1]
+    return structs.replace(roles, guessed=(*all_guessed, "question_id"), text=texts[0])
+
+
+def _by_content(
+    crossed: Sequence[str],
+    columns: Mapping[str, list[str]],
+    peek: Peek,
+    sample: Sample,
+    beside_others: bool,
+) -> dict[str, list[str]]:
+    """Return the columns of models and questions that no name tells."""
+    texts = columns["question_id"] or columns_called("question_text", crossed)[:1]
+    remainder = [name for name in crossed if name not in {*_taken(columns), *texts}]
+    if texts and columns["model"]:
+        return {}
+    rows = sample()
+    remainder = [name for name in remainder if name in rows.columns]
+    model, ids = models_and_questions(
+        rows.select(remainder), {**columns, "question_id": texts}, peek
     )
+    if not (ids or texts) and beside_others:
+        numbers = [name for name in remainder if name.strip() == "#"]
+        ids = [
+            name
+            for name in [*numbers, *columns_called("number", remainder)]
+            if not (values := peek([name])[name]).null_count() and values.is_unique().all()
+        ][:1]
+    return {**({"model": [model]} if model else {}), **({"question_id": ids} if ids else {})}
 
 
 def _by_name(role: str, names: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str | None:
@@ -204,7 +230,7 @@ def _ids_return(rows: pl.DataFrame, columns: Mapping[str, Sequence[str]]) -> boo
     """Return whether ids of questions stand in several rows of a model: a command says so."""
     names = rows.columns
     ids = [*columns.get("question_id", columns_called("question_id", names))]
-    keys = [*columns.get("model", columns_called("model", names)), *columns.get("method", ())]
+    keys = [*columns.get("model", model_columns(names)), *columns.get("method", ())]
     return len(ids) == 1 and bool(rows.select(*dict.fromkeys([*ids, *keys])).is_duplicated().any())
 
 
@@ -335,30 +361,6 @@ def _models_beside(columns: Mapping[str, Sequence[str]], values: set[str]) -> tu
     return tuple(models if all(models) and len({*models}) == len(models) else confidence)
 
 
-def _numbers_of_questions(
-    names: list[str], columns: Mapping[str, list[str]], peek: Peek, beside_others: bool
-) -> list[str]:
-    """Return the column that numbers the questions: one row in each model, shared by models.
-
-    In the one table of one model such numbers say nothing that the rows do not.
-    """
-    keys = [*columns["model"], *columns["method"]]
-    for name in names:
-        if name in _taken(columns) or not is_number_of_rows(name):
-            continue
-        table = peek([name, *keys])
-        several = bool(keys) and table.select(keys).n_unique() > 1
-        shared = 2 * table[name].n_unique() <= _SHARED * table.height if several else beside_others
-        if shared and not table[name].null_count() and not table.is_duplicated().any():
-            return [name]
-    return []
-
-
-def is_number_of_rows(name: str) -> bool:
-    """Return whether a column is called as if it numbered rows or questions."""
-    return name.strip() == "#" or bool(columns_called("number", [name]))
-
-
 def _asked(role: str, target: str, names: list[str]) -> list[str]:
     if target in names or "," not in target:
         return [require_column(target, names, role=role)]
@@ -371,27 +373,3 @@ def _asked(role: str, target: str, names: list[str]) -> list[str]:
     if len(set(parts)) < len(parts):
         raise InputError(f"a column is named twice for {role}: {target}")
     return parts
-
-
-def _model(names: Sequence[str], peek: Peek) -> tuple[str | None, tuple[str, ...]]:
-    """Return the column of models, and others that name the same ones; models are never pooled."""
-    # A name is read more easily than an id.
-    columns = sorted(
-        columns_called("model", names),
-        key=lambda name: (name != "model", bare(name).endswith("id")),
-    )
-    if len(columns) < 2:
-        return (columns[0] if columns else None), ()
-    table = peek(columns).unique()
-    counts = {name: table[name].n_unique() for name in columns}
-    most = max(counts.values())
-    # One name per row of the others: what differs is told apart, what is constant adds nothing.
-    if table.height > most or any(1 < count < most for count in counts.values()):
-        modes = [Hint("{model}", model=name) for name in columns[:4]]
-        text = ", ".join(f"{{{place}}}" for place in range(len(modes)))
-        raise InputError(
-            f"{len(columns)} columns may be the model: {', '.join(columns)}",
-            hint=Hint(f"say which: {text}", *modes),
-        )
-    finest, *equal = (name for name in columns if counts[name] == most)
-    return finest, tuple(equal)
