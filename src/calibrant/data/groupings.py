@@ -176,8 +176,8 @@ def _outcome_units(frame: pl.DataFrame, outcome: Floats, skip: Collection[str]) 
             continue
         if part is not None:
             # Of many rows a part holds rows of one unit, if there are units.
-            part_codes = value_codes(column[part])
-            if _distinct(part_codes) == part.size or not _one_outcome(part_codes, outcome[part]):
+            some = column[part]
+            if some.n_unique() == part.size or not _one_outcome(value_codes(some), outcome[part]):
                 continue
         codes = value_codes(column)
         size = np.bincount(codes)

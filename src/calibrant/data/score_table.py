@@ -132,7 +132,10 @@ class Scores:
             require_column(column, names, self.source, role="a group")
         # Row numbers that stand for missing ids cannot repeat: no need to look for repeats.
         unique = "question_id" in self.assumed
-        for pair in self.frame.partition_by(["model", "method"], maintain_order=True):
+        keys = ["model", "method"]
+        # A table of one block is not copied: that takes longer than its sums.
+        alone = all(self.frame[key].n_unique() == 1 for key in keys)
+        for pair in [self.frame] if alone else self.frame.partition_by(keys, maintain_order=True):
             unscored = _alike(self.unscored, pair, "model", "method")
             yield _block(pair, (), unscored, unique=unique)
             for column in by:
