@@ -23,7 +23,7 @@ from benchmarks._recorded_world import (
 )
 from benchmarks._serving_load import load_tables
 from benchmarks.harness import DATA, Page
-from calibrant.answers.semantics import grade_answers
+from calibrant.answers.semantics import SemanticsOptions, embedded_judge, grade_answers
 from calibrant.apps.serve import open_front
 from calibrant.data import Study
 from calibrant.verbs.run import run
@@ -91,7 +91,7 @@ async def _stated_and_sampled(folder, labelled, unseen):
         for method in ("verb", "consistency"):
             saved, alpha = folder / f"{method}.json", ALPHA[method]
             cal.decide(studies["labelled"], max_error=alpha, only_method=method,
-                       on_invalid="drop", save=saved)  # fmt: skip
+                       on_invalid="drop", cluster="question_id", save=saved)  # fmt: skip
             offline = Study(studies["unseen"]).read("scores").filter(method=method)
             expected = dict(offline.select("question_id", "confidence").iter_rows())
             bodies = [_body(row["question"], question_id=row["id"]) for row in rows[labelled:]]
@@ -115,7 +115,9 @@ def _counted(rows, answers, expected):
             texts.append(body["choices"][0]["message"]["content"])
             references.append([[reference] for reference in row["references"]])
             texts_asked.append(row["question"])
-    grades = grade_answers(texts, references, questions=texts_asked)
+    # As `run` has graded the labels.
+    options = SemanticsOptions(embedded=embedded_judge())
+    grades = grade_answers(texts, references, questions=texts_asked, options=options)
     return len(texts), sum(grade is not True for grade in grades), differences
 
 
@@ -123,7 +125,7 @@ async def _token_probability(folder, labelled, unseen):
     rows = mmlu_rows(DATA, labelled + unseen)
     saved, alpha = folder / "tokens.json", ALPHA["perplexity"]
     table = pl.DataFrame(rows[:labelled]).with_columns(model=pl.lit("m"))
-    cal.decide(table, max_error=alpha, save=saved)
+    cal.decide(table, max_error=alpha, cluster="question_id", save=saved)
     async with recorded_tokens(rows) as url:
         bodies = [_body(f"Question {row['question_id']}", question_id=str(row["question_id"]))
                   for row in rows[labelled:]]  # fmt: skip
@@ -150,6 +152,10 @@ def main() -> None:
     page = Page("serving", "A policy in front of its models", packages=["numpy", "aiohttp"])
     for part in load_tables():
         page.table(*part) if isinstance(part, tuple) else page.text(part)
+    page.text(
+        "Answers were told apart by rules; what the embedded judge adds is in "
+        "[Serve a policy](../serve.md#in-a-program-without-a-server)."
+    )
     found = kept_promise()
     page.table(
         f"{UNSEEN:,} unseen questions over HTTP, policies certified on {LABELLED:,} labels",
@@ -158,9 +164,13 @@ def main() -> None:
     )
     page.text(
         "Stated confidence and consistency are recorded answers of DeepSeek-V3 to MACE questions, "
-        "asked with the study's prompts and graded by rules; token probabilities are those of "
-        "GPT-4o on MMLU-Pro with their recorded grades. The served confidence is held against "
-        "the one that `run`, or the table, has for the same question."
+        "asked with the study's prompts. Rules read and grade them, and the embedded judge where "
+        "its weights are there. Token probabilities are those of GPT-4o on MMLU-Pro with their "
+        "recorded grades. The served confidence is held against the one that `run`, or the table, "
+        "has for the same question. Labelled and unseen questions are drawn by chance from one "
+        "pool, so each question counts by itself: `decide` is told so with `--cluster "
+        "question_id`. Left to itself it finds that questions of one category are right and wrong "
+        "together, and promises nothing at these limits."
     )
     page.write()
 
