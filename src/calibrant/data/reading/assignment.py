@@ -39,7 +39,6 @@ from calibrant.data.reading.relations import (
     is_verdict,
     lift_by_association,
     lift_neutral,
-    lift_only,
     model_key,
     models_beside,
     verify,
@@ -133,8 +132,6 @@ class _Assignment:
             self.beside = []
         lift_by_association(self.said, self.outcomes, self.columns)
         lift_neutral(self.said, self.outcomes, self.columns)
-        if not self.pairs:
-            lift_only(self.said, self.outcomes, self.columns)
         self.said.sort(key=lambda c: -c.score)
         self.outcomes.sort(key=lambda o: -o.score)
         self.some_named = any(c.named >= 2 and c.score >= 2 for c in self.said)

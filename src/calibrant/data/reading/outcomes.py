@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from calibrant.core.arrays import Floats
 from calibrant.data.reading.candidates import OutcomeCandidate, SaidCandidate
@@ -43,10 +44,10 @@ def _candidates(column: Column, confidence: Sequence[SaidCandidate]) -> list[Out
     is_known = bool((good and bad) or (yes and no))
     if unknown and share >= 0.75 and len(unknown) <= 3 and roles.graded >= 2 and is_known:
         doubt, remainder, share = "leftover", remainder | unknown, 1.0
-    if share >= 0.97 and good | bad and not good | bad <= _CODES:
-        return [_by_words(column, good, bad, yes, no, remainder, doubt)]
-    if share >= 0.97 and yes | no:
-        return [_by_yes(column, yes, no, remainder, doubt)]
+    codes = bool(good | bad) and good | bad <= _CODES
+    if share >= 0.97 and (yes | no or (good | bad and not codes)):
+        known = (set(), set()) if codes else (good, bad)
+        return [_by_words(column, (*known, yes, no), remainder, doubt)]
     if {"c", "i"} <= {*words} <= {"c", "i", "n", "p"}:
         wrong = {"i"} | ({"p"} & {*words})
         note = f"C, I and N of {column.name} are read as right, wrong and not attempted."
@@ -76,10 +77,6 @@ def _against(column: Column) -> float:
     return peer + 0.7 * roles.text * (roles.right < 2)
 
 
-def _constant(column: Column, remainder: set[str]) -> float:
-    return 2.0 * (len({*column.words} - remainder) < 2)
-
-
 def _left_out(column: Column, remainder: set[str]) -> tuple[str, ...]:
     if not remainder:
         return ()
@@ -88,37 +85,24 @@ def _left_out(column: Column, remainder: set[str]) -> tuple[str, ...]:
 
 
 def _by_words(
-    column: Column,
-    good: set[str],
-    bad: set[str],
-    yes: set[str],
-    no: set[str],
-    remainder: set[str],
-    doubt: str,
+    column: Column, words: Sequence[set[str]], remainder: set[str], doubt: str
 ) -> OutcomeCandidate:
-    roles, reverse = column.roles, column.roles.wrong >= 2
-    sure = 1.2 * bool((good | bad) & SURE)
-    score = 2 + sure + min(1, 0.4 * roles.graded) - _against(column) - _constant(column, remainder)
+    """Return the reading of words for right and wrong, and of yes and no."""
+    roles, (good, bad, yes, no) = column.roles, words
+    reverse, notes = roles.wrong >= 2, _left_out(column, remainder)
     right, wrong = good | (no if reverse else yes), bad | (yes if reverse else no)
-    notes = _left_out(column, remainder)
-    return _candidate(column, score, right, wrong, doubt=doubt, notes=notes)
-
-
-def _by_yes(
-    column: Column, yes: set[str], no: set[str], remainder: set[str], doubt: str
-) -> OutcomeCandidate:
-    roles = column.roles
-    against = _against(column) + _constant(column, remainder)
-    notes = _left_out(column, remainder)
-    if roles.wrong >= 2 and roles.wrong > roles.right:
-        text = [", ".join(sorted(subset)) or word for subset, word in ((yes, "yes"), (no, "no"))]
-        note = (
-            f"{column.name} says what went wrong: {text[0]} is read as wrong, {text[1]} as right."
-        )
+    score = -_against(column) - 2.0 * (len({*column.words} - remainder) < 2)
+    if good | bad:
+        score += 2 + 1.2 * bool((good | bad) & SURE) + min(1, 0.4 * roles.graded)
+        return _candidate(column, score, right, wrong, doubt=doubt, notes=notes)
+    if reverse:
+        shown = [", ".join(sorted(part)) or word for part, word in ((yes, "yes"), (no, "no"))]
+        note = "{} says what went wrong: {} is read as wrong, {} as right."
+        score += 1.5 + 0.7 * roles.wrong
         doubt = doubt or ("error" if roles.wrong < 2.9 else "")
-        score = 1.5 + 0.7 * roles.wrong - against
-        return _candidate(column, score, no, yes, doubt=doubt, notes=(note, *notes), inverted=True)
-    score = 1.2 + 0.9 * roles.right - against + (0.6 * roles.gold if roles.right < 1 else 0)
+        notes = (note.format(column.name, *shown), *notes)
+        return _candidate(column, score, no, yes, doubt=doubt, notes=notes, inverted=True)
+    score += 1.2 + 0.9 * roles.right + (0.6 * roles.gold if roles.right < 1 else 0)
     score -= 2.0 * (roles.names_answer and roles.right < 2)
     return _candidate(column, score, yes, no, doubt=doubt, notes=notes)
 
@@ -238,14 +222,12 @@ def _candidate(
 
 def turned(outcome: OutcomeCandidate) -> OutcomeCandidate:
     """Return the outcome with right and wrong exchanged."""
-    text = ", ".join(outcome.wrong)
-    return OutcomeCandidate(
-        outcome.column,
-        outcome.score,
-        1 - outcome.values,
-        outcome.wrong,
-        outcome.right,
-        notes=(f"{text} in {outcome.column} is read as right.",),
-        graded=outcome.graded,
-        leftover=outcome.leftover,
+    return structs.replace(
+        outcome,
+        values=1 - outcome.values,
+        right=outcome.wrong,
+        wrong=outcome.right,
+        doubt="",
+        notes=(f"{', '.join(outcome.wrong)} in {outcome.column} is read as right.",),
+        inverted=False,
     )

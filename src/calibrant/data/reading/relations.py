@@ -110,25 +110,6 @@ def lift_neutral(
                 outcome.score, outcome.doubt = max(outcome.score, 2.0), "unsure"
 
 
-def lift_only(
-    scores: Sequence[SaidCandidate],
-    outcomes: Sequence[OutcomeCandidate],
-    columns: Mapping[str, Column],
-) -> None:
-    """Lift the only yes or no beside a clear confidence, where no name says right: it is asked."""
-    sure = [c for c in scores if c.named >= 2.5 and c.score >= 3]
-    plain = [
-        o
-        for o in outcomes
-        if not o.graded
-        and not max((r := columns[o.column].roles).other, r.text, r.names_answer, r.somebody)
-    ]
-    if not sure or len(plain) != 1 or any(o.score >= 1.3 for o in outcomes):
-        return
-    if match(sure[0], plain[0]).z > 2:
-        plain[0].score, plain[0].doubt = 2.0, plain[0].doubt or "unsure"
-
-
 def are_linked(confidence: SaidCandidate, outcome: OutcomeCandidate) -> bool:
     """Return whether the names of the two belong together: `x` and `x_outcome`, a shared stem."""
     left, right = (
@@ -225,7 +206,7 @@ def models_beside(
             for k in pair
         ]
         return sorted(matches, key=lambda triple: place[triple[1].column])
-    return _by_prefix(said, outcomes) or _by_place(columns, said, outcomes)
+    return _by_place(columns, said, outcomes)
 
 
 def model_key(name: str, roles: frozenset[str]) -> str:
@@ -244,19 +225,6 @@ def _some_are_left(
     matched = {c.column for key, subset in by_model.items() if key in graded for c in subset}
     plain = [o for o in outcomes if o.score >= 2.6 and not model_of(o.column, GRADE_ROLES)]
     return bool(strong - matched) or (bool(plain) and len(plain) < len(outcomes) - len(matched))
-
-
-def _by_prefix(
-    confidence: Sequence[SaidCandidate], outcomes: Sequence[OutcomeCandidate]
-) -> list[Beside]:
-    """Return `x` beside `x_outcome`, where at least two are named so."""
-    matches = []
-    for candidate in confidence:
-        own = [o for o in outcomes if o.column.lower().startswith(candidate.column.lower() + "_")]
-        if len(own) == 1:
-            name = re.sub(r"^(?:prob|p|conf)(?=[a-z])", "", candidate.column, flags=re.I)
-            matches.append((name, candidate, own[0]))
-    return matches if len(matches) >= 2 else []
 
 
 def _by_place(

@@ -352,19 +352,3 @@ def is_outcome(column: pl.Series) -> bool:
         return True
     words = word_counts(column) if not column.dtype.is_nested() else {}
     return bool(words) and all(meaning_of(word) is not None or word in NEITHER for word in words)
-
-
-def is_confidence(column: pl.Series) -> bool:
-    """Return whether the values may be a confidence: numbers up to 1 or 100, not all 0 or 1.
-
-    Examples
-    --------
-    >>> is_confidence(pl.Series(["91 %", "0,5"])), is_confidence(pl.Series([0, 1, 1]))
-    (True, False)
-    """
-    if not (is_text(column.dtype) or column.dtype.is_numeric()) or is_outcome(column):
-        return False
-    cells = parse_numbers(column)
-    finite = cells.values[np.isfinite(cells.values)]
-    usual = ((finite >= -1) & (finite <= 100)).mean() if finite.size else 0.0
-    return bool(finite.size > cells.text.sum() and usual > 0.9)
