@@ -151,6 +151,9 @@ leave such rows out and have them counted
     columns = [asked.get(role) for role in (*ROLES, "gold")]
     lazy = tables.with_fields(lazy, (*columns, *(features or ()), *by))
     names = tables.column_names(lazy, source)
+    if others or features is None:
+        # All columns are kept: they are read once, and looked at in memory.
+        lazy = tables.collect(lazy, source).lazy()
 
     def peek(some: Sequence[str]) -> pl.DataFrame:
         return tables.collect(lazy.select(some), source)
