@@ -94,15 +94,6 @@ def _results(columns: Sequence[Column], height: int) -> str:
     sums = any(c.roles.confidence >= 2 or "ece" in c.tokens for c in columns)
     if height <= 60 and {"accuracy", "acc"} & words and tally and sums:
         return "the table holds results (accuracy, mean confidence, counts), not answers"
-    metrics = {"accuracy", "acc", "f1", "precision", "recall", "auc", "auroc", "ece", "brier"}
-    matches = [
-        column.name
-        for column in columns
-        if metrics & {*column.tokens} and column.numeric and not {*column.words} <= {"0", "1"}
-    ]
-    texts = any(c.roles.text >= 1.4 and c.distinct > 0.5 * c.height > 2.5 for c in columns)
-    if len(matches) >= 2 and not texts:
-        return f"the table holds results ({', '.join(matches[:3])}), not answers"
     return ""
 
 

@@ -129,7 +129,7 @@ def _pair(answer: Column, gold: Column) -> OutcomeCandidate | None:
     shared, share = len(a & g) / max(1, min(len(a), len(g))), float(str(equal))
     names = gold.roles.gold
     always = share > 0.9995 and not (len(g) >= 2 and names >= 1.7)
-    if shared < 0.34 or share < 0.02 or always or _mostly_lists(g):
+    if shared < 0.34 or share < 0.02 or always:
         return None
     if a | g <= YES | NO | RIGHT | WRONG and not (answer.roles.answer and names > 1):
         return None
@@ -161,11 +161,6 @@ def _pair(answer: Column, gold: Column) -> OutcomeCandidate | None:
         gold=gold.name,
         closed=fine,
     )
-
-
-def _mostly_lists(values: Iterable[str]) -> bool:
-    subset = [*values][:50]
-    return sum("[" in value for value in subset) > 0.5 * len(subset)
 
 
 def _rest(column: Column) -> list[str]:

@@ -292,8 +292,7 @@ def _with_confidence(
     sure = [c for c in matches if c.score >= _SURE]
     if not sure:
         raise refusal(decision.why, [*rows.columns], columns, "confidence")
-    near = [c for c in sure if sure[0].score - c.score < 1.2]
-    columns["confidence"] = [near[0].column]
+    columns["confidence"] = [sure[0].column]
     return structs.replace(roles, guessed=("confidence",), scale=None)
 
 
@@ -304,17 +303,16 @@ def _taken_choice(
     request: Mapping[str, str | None],
 ) -> Roles:
     """Return the roles of a reading that was chosen."""
-    options = options_of(choice, {})
+    options, said = options_of(choice, {}), [confidence.column for confidence in choice.said]
     guessed = [*roles.guessed, *(role for role in _REQUIRED if role not in columns)]
     derived = roles.derived
     if choice.said[0].probs or choice.outcome.pair:
         if derived is None:
             derived = derived_of(options, ())
         columns["correct"] = [derived.outcome]
-        columns["confidence"] = [derived.said or name for name in _names_of(choice)]
+        columns["confidence"] = [derived.said or name for name in said]
     else:
-        columns.setdefault("confidence", _names_of(choice))
-        columns.setdefault("correct", options["correct"].split(","))
+        columns.setdefault("confidence", said)
         outcomes = choice.outcomes or (choice.outcome,)
         columns["correct"] = [outcome.column for outcome in outcomes]
     scale = options.get("scale") if request.get("scale") is None else None
@@ -332,10 +330,6 @@ def _taken_choice(
             **({"right": right} if right else {}),
         },
     )
-
-
-def _names_of(choice: ReadingChoice) -> list[str]:
-    return [confidence.column for confidence in choice.said]
 
 
 def _models_beside(columns: Mapping[str, Sequence[str]], values: set[str]) -> tuple[str, ...]:
