@@ -299,3 +299,19 @@ def test_shares_do_not_depend_on_the_grades_that_were_given():
     grades = ([1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1])
     shares = graded_draws(answers, grades).scores.filter(pl.col("method") == "sem1")
     assert shares["confidence"].to_list() == [0.75] * 6
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_draws_are_read_side_by_side_and_what_is_not_used_is_told(wide):
+    names = [f"draw {n}" for n in range(4)]
+    draws = {name: ["Lima", "Oslo" if n else "Rome"] * 9 for n, name in enumerate(names)}
+    data = pl.DataFrame(
+        {"id": range(18), **draws, "gold": ["Lima", "Oslo"] * 9, "token_logprobs": [[-0.1]] * 18}
+    )
+    if not wide:
+        data = data.select("id", "gold", "token_logprobs", pl.concat_list(names).alias("drawn"))
+    document = cal.audit(data, samples=",".join(names) if wide else "drawn", reference="gold")
+    (shares,) = (r for r in document["results"] if r["method"] == "consistency")
+    assert shares["n"] == 18
+    assert shares["metrics"]["mean_confidence"]["value"] == pytest.approx(0.875)
+    assert "Not used: token_logprobs." in document["samples"]["notes"][0]

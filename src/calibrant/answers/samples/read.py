@@ -19,7 +19,7 @@ from calibrant.data import Study, read_table, source_name
 from calibrant.data.formats import is_study
 from calibrant.data.logs.recognise import read_log, recognise
 from calibrant.data.questions import load_questions
-from calibrant.data.reading.names import WORDS
+from calibrant.data.reading.names import WORDS, name_roles
 from calibrant.data.score_table import models_by_file
 from calibrant.data.sources.draws import GRADE, is_list, listed, parsed_list, with_grades
 from calibrant.data.study import DRAWS
@@ -131,6 +131,10 @@ def _from_log(path: str | Path) -> Samples:
 def _from_table(table: pl.DataFrame, target: SampleColumns, model: str, *, known: bool) -> Samples:
     if table.is_empty():
         raise InputError("the table holds no rows")
+    wide = [name.strip() for name in (target.samples or "").split(",")]
+    if len(wide) > 1 and {*wide} <= {*table.columns}:
+        # Draws side by side are a list per question.
+        table = table.with_columns(pl.concat_list(wide).alias(target.samples)).drop(wide)
     roles, guessed = _roles(table, target)
     table = listed(table, roles["samples"])
     if target.correct is not None:
@@ -150,7 +154,15 @@ def _from_table(table: pl.DataFrame, target: SampleColumns, model: str, *, known
     draws = _draws(names, roles, in_lists)
     questions = _questions(names, roles)
     shape = "list per question" if in_lists else "row per draw"
-    return Samples(questions, draws, shape, roles, guessed)
+    return Samples(questions, draws, shape, roles, guessed, _unused(table, roles))
+
+
+def _unused(table: pl.DataFrame, roles: Mapping[str, str]) -> tuple[str, ...]:
+    """Say which log-probabilities and confidences stand beside draws and are not read."""
+    kinds = {name: name_roles(name) for name in table.columns if name not in roles.values()}
+    free = [n for n, kind in kinds.items() if kind.logprob >= 2 or kind.confidence >= 2]
+    note = "Not used: {}. Of a table of samples, texts and grades are read."
+    return (note.format(", ".join(free)),) if free else ()
 
 
 def _roles(table: pl.DataFrame, target: SampleColumns) -> tuple[dict[str, str], tuple[str, ...]]:
