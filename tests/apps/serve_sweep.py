@@ -1,7 +1,7 @@
 """Every write of a server and of its labels fails once; what was acknowledged is then looked for.
 
-Run as a module by `test_serve_faults`, with a step and perhaps how the name of a file begins: it
-prints the points that were swept, and what was lost.
+Run as a module by `test_serve_faults`, with how the names of the files begin: it prints the points
+that were swept, and what was lost.
 """
 
 import asyncio
@@ -148,7 +148,7 @@ def point(faults, url, number, kind, file):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def main(step: int, file: str = "") -> None:
+def main(file: str) -> None:
     warnings.simplefilter("ignore")
     faults, swept, told = Faults(), 0, []
     with Endpoint() as endpoint, contextlib.redirect_stderr(io.StringIO()):
@@ -158,7 +158,7 @@ def main(step: int, file: str = "") -> None:
         assert done.expired
         assert done.shared
         for kind in KINDS:
-            for number in range(1, writes + 1, step):
+            for number in range(1, writes + 1):
                 _, found, _ = point(faults, endpoint.url, number, kind, file)
                 swept += 1
                 told += [f"{kind} at {number}: {what}" for what in found]
@@ -168,4 +168,4 @@ def main(step: int, file: str = "") -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), *sys.argv[2:])
+    main(sys.argv[1])
