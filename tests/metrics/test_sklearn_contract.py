@@ -35,12 +35,39 @@ def rows(n=600, seed=0):
 @pytest.mark.parametrize("kind", [*ALL, Mend])
 def test_scikit_learns_checks_of_a_calibrator(kind):
     # The tag 'one column, no table of features', as IsotonicRegression has it, leaves one of
-    # the common checks; the tests below hold what the others would. `CalibratedClassifier`
-    # goes through all of them.
+    # the common checks. `CalibratedClassifier` goes through all of them.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = check_estimator(kind(), on_fail=None)
     assert [check["status"] for check in found] == ["passed"]
+
+
+@pytest.mark.parametrize("kind", [*ALL, Mend])
+def test_scikit_learns_checks_that_need_no_features(kind):
+    # Without that tag all checks run. Those that index two dimensions, or whose values are no
+    # shares, fail for IsotonicRegression and for us; the others pass.
+    class Tagged(kind):
+        def __sklearn_tags__(self):
+            tags = super().__sklearn_tags__()
+            tags.input_tags.two_d_array = True
+            return tags
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = check_estimator(Tagged(), on_fail=None)
+    passed = {check["check_name"] for check in found if check["status"] == "passed"}
+    assert passed >= {
+        "check_do_not_raise_errors_in_init_or_set_params",
+        "check_estimator_repr",
+        "check_estimator_sparse_matrix",
+        "check_estimators_unfitted",
+        "check_get_params_invariance",
+        "check_no_attributes_set_in_init",
+        "check_parameters_default_constructible",
+        "check_set_params",
+        "check_supervised_y_no_nan",
+        "check_valid_tag_types",
+    }
 
 
 def test_scikit_learns_checks_of_the_classifier_have_no_exception():
@@ -79,6 +106,8 @@ def test_one_and_two_columns_are_the_same_scores(kind):
 
 def test_other_shapes_are_refused():
     confidence, correct = rows(20)
+    with pytest.raises(InputError, match=r"\(n, 2\), got \(20, 3\)"):
+        Mend().fit(np.ones((20, 3)), correct)
     with pytest.raises(InputError, match="sum to 1"):
         metrics.PlattCalibrator().fit(np.column_stack([confidence, confidence]), correct)
     with pytest.raises(InputError, match=r"\(n, 2\), got \(20, 3\)"):
@@ -192,4 +221,7 @@ def test_mend_goes_through_a_search_and_says_when_it_is_not_fitted():
     with pytest.raises(NotFittedError):
         check_is_fitted(Mend())
     search = GridSearchCV(Mend(), {"seed": [0, 1]}, scoring="neg_brier_score", cv=2)
-    assert search.fit(confidence, correct).best_estimator_.map_.n == 300
+    found = search.fit(confidence, correct).best_estimator_
+    assert found.map_.n == 300
+    both = np.column_stack([1 - confidence, confidence])
+    assert (found.predict(both) == found.predict(confidence)).all()

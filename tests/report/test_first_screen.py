@@ -70,7 +70,7 @@ def test_the_first_sentence_is_a_claim_of_the_document(kind):
 
 def test_the_badge_says_how_many_of_the_confidences_it_is_about():
     badge = screen_of("audit").badge
-    assert (badge.tone, badge.words) == ("over_confident", "over-confident, all 2 confidences")
+    assert (badge.tone, badge.words) == ("over_confident", "over-confident, both confidences")
     assert badge.symbol == "▲"
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 
+import numpy as np
 import pytest
 from hostile import hostile_document
 from html_tags import tags_of
@@ -38,6 +39,42 @@ def test_the_view_has_badge_sentence_picture_and_table(result):
     assert "<svg" in text
     assert text.count("<tr>") == 2
     assert "Calibration error" in text
+
+
+def test_text_in_a_kernel_brings_no_output_of_its_own(result, monkeypatch):
+    # An empty output stood before every result.
+    shown = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *parts: shown.append(parts))
+    assert str(result).startswith("Audit")
+    assert shown == []
+
+
+def test_a_picture_in_a_dark_notebook_has_paper_of_its_own(result):
+    for text in (result._repr_html_(), result.plot()._repr_html_()):
+        assert "prefers-color-scheme" not in text
+        assert "background: var(--p-paper)" in text
+
+
+def test_the_next_step_in_python_is_a_call(tmp_path):
+    path = tmp_path / "my answers.csv"
+    rng = np.random.default_rng(0)
+    rows = [f"q{i // 2},{'ab'[i % 2]},0.9,{int(rng.random() < 0.6)}" for i in range(400)]
+    path.write_text("\n".join(["question_id,model,confidence,correct", *rows]))
+    result = cal.decide(path, max_error=0.5)
+    step = next(line for line in str(result).splitlines() if line.startswith("Next:"))
+    assert step.startswith("Next:  calibrant.decide(")
+    assert "calibrant.decide(&quot;" in result._repr_html_()
+
+
+def test_the_chart_of_a_decision_is_that_of_the_promise():
+    document = plain(document_of("decide"))
+    entry = document["results"][0]
+    worse = {**entry, "model": "z", "certified": False, "threshold": None}
+    worse["answered"] = {**entry["answered"], "value": 0.0}
+    for results in ([worse, entry], [entry, worse]):
+        chart = Result({**document, "results": results}).plot().chart
+        assert chart.title.endswith(f", {entry['model']} / {entry['method']}")
 
 
 def test_hostile_text_is_text_in_a_notebook():

@@ -107,7 +107,7 @@ def test_what_was_looked_for_and_not_found_is_said_quietly():
     ids = [f"{a}-{b}/{k}" for k, (a, b) in enumerate(rng.integers(0, 60, (600, 2)))]
     document = cal.audit(answers(rng, confidence, confidence, question_id=ids, **columns))
     assert document["data"]["warnings"] == []
-    assert "Rows look independent: 7 columns, 2 prefixes, order." in str(document)
+    assert "Rows look independent; looked at: 7 columns, 2 prefixes, order." in str(document)
     assert document["results"][0]["dependence"]["searched"] == {"part": 2, "column": 7, "order": 1}
 
 
@@ -276,7 +276,7 @@ def test_labels_of_a_pool_are_of_this_pool():
     assert note.startswith("Rows of one customer are right and wrong together. These numbers are")
     assert "for other customers intervals would be" in note
     assert note in " ".join(str(states[0]).split())
-    assert states[1]["data"]["notes"] == ["Rows look independent: order."]
+    assert states[1]["data"]["notes"] == ["Rows look independent; looked at: order."]
     assert states[0]["results"] == states[1]["results"]
 
 

@@ -47,6 +47,10 @@ def test_the_recorded_study_ends_in_a_finding(recorded):
     assert "stated confidence) says 94 %, is right 28 %: over-confident by 66 points" in first
     assert "(95 % interval" in first
     assert {"audit", "compare", "groups", "decide", "cascade", "plan"} <= set(result["done"])
+    # The step that is named to a newcomer ends in a promise.
+    assert f"calibrant decide {folder} --cluster question_id" in result["next"][1]
+    certified = [e["certified"] for e in cal.decide(folder, **demo._PROMISE)["results"]]
+    assert any(certified)
     assert "parts" in result
     assert list(result["parts"]) == ["recorded"]
     assert schema_errors(result.to_dict()) == []

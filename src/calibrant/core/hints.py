@@ -115,6 +115,47 @@ class Call:
         return f"calibrant.{name}({', '.join(words)}){pieces}"
 
 
+def in_python(command: str) -> str:
+    """Return a command as Python calls it; what Python cannot call stays as it is.
+
+    Examples
+    --------
+    >>> in_python("calibrant decide 'my scores.csv' --max-error 0.10 --costs wrong=10,ask=1")
+    'calibrant.decide("my scores.csv", max_error=0.10, costs={"wrong": 10, "ask": 1})'
+    >>> in_python("calibrant audit a.csv --graded --by topic --html page.html")
+    'calibrant.audit("a.csv", graded=True, by=["topic"]).to_html("page.html")'
+    >>> in_python("pip install calibrant")
+    'pip install calibrant'
+    """
+    words = shlex.split(command)
+    verb = next((name for name in (" ".join(words[1:3]), *words[1:2]) if name in _verbs()), "")
+    names = {f"--{option.flag}": name for name, option in declared_options(verb).items()}
+    tail = words[1 + len(verb.split()) :]
+    if words[:1] != ["calibrant"] or not {word for word in tail if word[:2] == "--"} <= {*names}:
+        return command
+    data, settings, queue = [], dict[str, Any](), iter(tail)
+    for word in queue:
+        name = names.get(word, "")
+        if not name:
+            data.append(json.dumps(word, ensure_ascii=False))
+        elif (takes := declared_options(verb)[name].takes) == "flag":
+            settings[name] = True
+        elif takes == "several":
+            settings[name] = [*settings.get(name, ()), next(queue)]
+        else:
+            settings[name] = _untyped(next(queue), takes)
+    return Call(verb, *data, **settings).python()
+
+
+def _untyped(text: str, takes: str) -> Any:
+    """Return the value that stands behind a flag."""
+    if takes.startswith("map") and "=" in text:
+        return {k: float(v) for k, _, v in (part.partition("=") for part in text.split(","))}
+    if "number" in takes and takes not in ("number", "name or number"):
+        return [float(part) for part in text.split(",")]
+    return text.split(",") if takes == "names" else text
+
+
 def _typed(value: Any) -> str:
     """Return a value as it is typed behind its flag."""
     if isinstance(value, Mapping):

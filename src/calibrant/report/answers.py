@@ -254,7 +254,8 @@ def _how_many(count: int, whole: int, what: str) -> str:
     """Return how many of several a badge is about."""
     if whole == 1:
         return ""
-    return f", all {count} {what}" if count == whole else f", {count} of {whole}"
+    number = "both" if whole == 2 else f"all {whole}"
+    return f", {number} {what}" if count == whole else f", {count} of {whole}"
 
 
 def _whose(claim: Claim) -> tuple[Any, Any]:

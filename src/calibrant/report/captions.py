@@ -107,7 +107,7 @@ def _amounts(document: Fields) -> list[str]:
     if isinstance(document, fields.CascadeFields):
         return [count(document.results[0].n, "question")]
     if document.kind == "multi_answer":
-        return [f"{max(entry['n'] for entry in results):,} answers"]
+        return [count(max(entry["n"] for entry in results), "answer")]
     if all(isinstance(entry.get("n"), int) for entry in results):
         return [count(sum(entry["n"] for entry in results), "row")]
     return []
@@ -116,16 +116,16 @@ def _amounts(document: Fields) -> list[str]:
 def _decided(document: fields.DecideFields) -> str:
     rows = sum(entry.n for entry in document.results)
     if any(entry.unit for entry in document.results):
-        return f"{rows:,} units"
+        return count(rows, "unit")
     # The numbers rest on these rows; the others chose where to start.
     used = sum(min(entry.answered.n or entry.n, entry.n) for entry in document.results)
     whole = used == rows or any(entry.together for entry in document.results)
-    return f"{rows:,} rows" if whole else f"{used:,} of {rows:,} rows"
+    return count(rows, "row") if whole else f"{used:,} of {rows:,} rows"
 
 
 def _judged(document: fields.JudgeFields) -> list[str]:
     entry = document.results[0]
-    models = f", {len(entry.models)} models" if entry.models else ""
+    models = f", {count(len(entry.models), 'model')}" if entry.models else ""
     people = 1 if entry.people is None else entry.people.count
     return [
         ", ".join(each.judge for each in document.results),
@@ -145,7 +145,7 @@ def _compared(document: fields.CompareFields) -> list[str]:
         words += f", {shared:,} with a confidence of {'both' if models == 2 else 'all'}"
     return [
         *([f"{len(methods)} confidences"] if len(methods) > 1 else []),
-        f"{models} of {values} models" if values > models else f"{models} models",
+        f"{models} of {values} models" if values > models else count(models, "model"),
         words,
     ]
 
@@ -156,12 +156,12 @@ def _audited(
     models, methods = ({getattr(e, name) for e in whole} for name in ("model", "method"))
     parts = [_confidence(*methods) if len(methods) == 1 else f"{len(methods)} confidences"]
     if len(models) > 1:
-        parts.append(f"{len(models)} models")
+        parts.append(count(len(models), "model"))
     if pool is not None:
         return [*parts, _labelled((entry.n for entry in whole), pool)]
     units = max(entry.questions for entry in whole)
     if request is not None and cluster is not None and units < request:
-        return [*parts, f"{count(request, 'row')} in {units:,} units ({cluster})"]
+        return [*parts, f"{count(request, 'row')} in {count(units, 'unit')} ({cluster})"]
     return [*parts, count(units if request is None else request, "question")]
 
 
@@ -251,9 +251,9 @@ is at most 2 %. Other verdicts are of each pair by itself.
     whole, groups = rule.whole.pairs, rule.groups.pairs
     if whole + groups <= 1:
         return ""
-    number = f"{whole:,} pairs"
+    number = count(whole, "pair")
     if groups:
-        number += f" of whole methods and, apart from these, {groups:,} pairs of groups"
+        number += f" of whole methods and, apart from these, {count(groups, 'pair')} of groups"
     return (
         f"Which model is better is corrected by {rule.control.capitalize()}'s rule for {number}: "
         f"the chance of any false claim is at most {share_cell(rule.alpha)}"

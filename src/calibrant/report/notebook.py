@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from calibrant.core.hints import in_python
 from calibrant.findings.documents.fields import Fields, typed
 from calibrant.report.cells import written
 from calibrant.report.charts.draw import draw
@@ -42,8 +43,10 @@ def notebook_html(document: Mapping[str, Any]) -> str:
         parts.append(standalone(draw(screen.chart)))
     parts.append(_table(result))
     if screen.step is not None:
-        command = f"<code>{escape(screen.step[1])}</code>"
-        parts.append(f'<div class="cal-soft">{escape(screen.step[0])}: {command}</div>')
+        why, command = screen.step
+        mark = "" if why.endswith("?") else ":"
+        code = f"<code>{escape(in_python(command))}</code>"
+        parts.append(f'<div class="cal-soft">{escape(why)}{mark} {code}</div>')
     return f'<div class="calibrant-out">{"".join(parts)}</div>'
 
 

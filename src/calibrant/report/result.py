@@ -178,7 +178,7 @@ class Result(Fields):
         from calibrant.report.terminal import render_text
 
         width = get_terminal_size((80, 24)).columns
-        return render_text(self, width=width, more=_MORE)
+        return render_text(self, width=width, more=_MORE, python=True)
 
     __repr__ = __str__
 

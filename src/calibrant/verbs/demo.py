@@ -107,6 +107,7 @@ _STUDIES = resources.files("calibrant.verbs.study.examples") / "recorded_and_liv
 _SHORT = {"arithmetic": 4, "web questions": 2, "rivers": 2}
 _FULL = {"arithmetic": 6, "web questions": 5, "rivers": 5, "languages": 4}
 _SHORT_METHODS = '["consistency", "sca", "perplexity", "sequence_probability", "verb"]'
+_PROMISE = {"cluster": "question_id", "only_method": "consistency", "max_error": 0.3}
 
 
 @verb(example="calibrant demo --recorded --out demo", outputs=("json",))
@@ -162,9 +163,11 @@ def demo(
             "done": main["done"],
             "left_out": main["left_out"],
             "next": [
-                Call("audit", main["study"], by=["domain"]).text(),
-                Call("decide", main["study"], only_method="p_true_prob", max_error=0.3).text(),
-                Call("view", main["study"]).text(),
+                # Its questions stand for themselves: left to a search, rows of a domain hang
+                # together, and no threshold is certified.
+                Call("audit", main["study"], cluster="question_id", by=["domain"]).text(),
+                Call("decide", main["study"], **_PROMISE).text(),
+                Call("view", main["study"], cluster="question_id").text(),
             ],
         }
     )

@@ -329,7 +329,8 @@ def _document(tab: Tab, state: State, data: AppData, job: BrowserJob, call: Call
     own = ("overview", "decide", "mend", "judge", "labels")
     name = tab.name if tab.name in own else "document"
     if name == "overview":
-        display["columns"] = reading_fields(data)
+        reading = job.result.get("reading") if job.result else None
+        display["columns"] = reading_fields(data, (reading or {}).get("columns") or {})
     if name == "labels":
         display |= {**_labelling(tab, data), "form": []}
     return _fragment(f"tab_{name}", **display) + _fragment("command", **tabs.command_of(call, data))

@@ -24,8 +24,18 @@ _ROWS, _SHOWN, _NUMBER = 200, 5, "number of the row"
 """Rows that a preview is made of, and those of them that it shows."""
 
 
-def reading_fields(data: AppData) -> list[dict[str, object]]:
-    """Return the fields that say which column is what; none where the input is no table."""
+def reading_fields(
+    data: AppData, reading: Mapping[str, str] | None = None
+) -> list[dict[str, object]]:
+    """Return the fields that say which column is what; none where the input is no table.
+
+    Parameters
+    ----------
+    data
+        What is looked at.
+    reading
+        The column that was read, by role.
+    """
     names = data.columns()
     if not names:
         return []
@@ -38,6 +48,7 @@ def reading_fields(data: AppData) -> list[dict[str, object]]:
             "words": words,
             "choices": [*likely_all, *columns] if role == "confidence" else columns,
             "value": data.table.get(role, ""),
+            "guess": (reading or {}).get("question_id" if role == "question" else role, ""),
         }
         for role, words in _ROLES.items()
     ]
@@ -108,7 +119,7 @@ def _row(row: Mapping[str, Any], head: pl.DataFrame, columns: list[str]) -> dict
         "cells": {name: str(head[name][row[_NUMBER] - 1])[:60] for name in columns},
         "says": "–"
         if confidence is None
-        else f"{confidence:.0%}"
+        else f"{100 * confidence:.0f} %"
         if shares
         else f"{confidence:.3g}",
         "means": "–" if right is None else "right" if right >= 0.5 else "wrong",

@@ -179,10 +179,11 @@ def _of_document(document: Result) -> dict[str, object]:
     screen = first_screen(document)
     # How the table was read stands beside its name already.
     sentence = (document.get("reading") or {}).get("sentence")
-    warnings = [text for text in [*screen.warnings, *screen.more_warnings] if text != sentence]
+    notes = [text for text in screen.notes if text != sentence]
+    warnings = [*screen.warnings, *screen.more_warnings]
     chart = screen.chart
     return {
-        "screen": replace(screen, warnings=warnings[:1], more_warnings=warnings[1:]),
+        "screen": replace(screen, warnings=warnings[:1], more_warnings=warnings[1:], notes=notes),
         "picture": None if chart is None else drawn(chart),
         "summary": None if chart is None else Markup(draw(chart, wide=False)),
         "part": document_part(document, 0, leads=True),

@@ -15,7 +15,7 @@ from calibrant.core.arrays import Floats, MaybeArray, named_stream
 from calibrant.core.errors import InputError
 from calibrant.data.mend.learned_score import LearnedScore
 from calibrant.data.mend.recalibration_map import ColumnMap, RecalibrationMap
-from calibrant.metrics.recalibration.base import not_fitted, one_column_tags
+from calibrant.metrics.recalibration.base import not_fitted, one_column_tags, score_column
 from calibrant.metrics.recalibration.mend_fit import (
     FOLDS,
     FittedCurve,
@@ -146,7 +146,7 @@ class Mend:
         about
             Model, method and source, for the saved file.
         """
-        c = np.asarray(confidence, dtype=np.float64).reshape(-1)
+        c = np.asarray(score_column(confidence), dtype=np.float64)
         y = np.asarray(correct, dtype=np.float64).reshape(-1)
         if c.shape != y.shape:
             raise InputError(f"{len(c)} confidences and {len(y)} outcomes")
@@ -168,7 +168,7 @@ class Mend:
         """Return the chance of being right for each confidence."""
         if not self.__sklearn_is_fitted__():
             raise not_fitted()("Mend is not fitted yet", hint="call fit first")
-        return self.map_.probabilities(np.asarray(confidence, dtype=np.float64).reshape(-1))
+        return self.map_.probabilities(np.asarray(score_column(confidence), dtype=np.float64))
 
     def predict_proba(self, confidence: ArrayLike) -> Floats:
         """Return the chances of being wrong and of being right, shape (n, 2)."""

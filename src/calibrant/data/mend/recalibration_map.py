@@ -328,7 +328,7 @@ def load_mend(
     if len(fitting) == 1:
         return fitting[0]
     rule = f"{len(fitting)} maps fit" if fitting else "no map fits"
-    hint = "name model and method"
+    hint = f"name one, for example model={maps[0].model!r}, method={maps[0].method!r}"
     raise InputError(f"{rule}; the file has {names_of(maps)}", source=str(path), hint=hint)
 
 

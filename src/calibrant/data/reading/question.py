@@ -109,7 +109,7 @@ def _told(choice: ReadingChoice, height: int) -> str:
     parts = []
     for confidence, outcome, matches in zip(choice.said, outcomes, choice.matches, strict=True):
         column = "the likeliest class" if confidence.probs else confidence.column
-        scale = "" if confidence.scale == FRACTION else f" ({confidence.scale})"
+        scale = "" if confidence.scale == FRACTION else f" as {confidence.scale}"
         what = outcome.column
         if not outcome.pair:
             words, means = (outcome.right, "right") if outcome.right else (outcome.wrong, "wrong")
@@ -127,9 +127,9 @@ def _told(choice: ReadingChoice, height: int) -> str:
 def _numbers(result: Match, height: int) -> str:
     if not result.n:
         return "no row has both"
-    confidence = "" if np.isnan(result.said) else f"says {result.said:.0%}, "
+    confidence = "" if np.isnan(result.said) else f"says {100 * result.said:.0f} %, "
     rows = f"{result.n:,} of {height:,} rows" if result.n < height else f"{height:,} rows"
-    return f"{confidence}is right {result.right:.0%} ({rows}, AUROC {result.auroc:.2f})"
+    return f"{confidence}is right {100 * result.right:.0f} % ({rows}, AUROC {result.auroc:.2f})"
 
 
 def refusal(

@@ -80,7 +80,7 @@ def searched_sentence(entry: DependenceEntry) -> str:
     Examples
     --------
     >>> searched_sentence(DependenceEntry(searched={"column": 7, "part": 3, "order": 1}))
-    'Rows look independent: 7 columns, 3 prefixes, order.'
+    'Rows look independent; looked at: 7 columns, 3 prefixes, order.'
     """
     parts = [
         "order" if (kind, number) == ("order", 1) else f"{number:,} {_KINDS[kind][number != 1]}"
@@ -88,7 +88,7 @@ def searched_sentence(entry: DependenceEntry) -> str:
         if (number := entry.searched.get(kind))
     ]
     among = "" if entry.looked_at is None else f", by {entry.looked_at:,} in stretches"
-    return f"Rows look independent{among}: {', '.join(parts)}." if parts else ""
+    return f"Rows look independent{among}; looked at: {', '.join(parts)}." if parts else ""
 
 
 def few(groups: DependentGroupsEntry) -> bool:
@@ -108,9 +108,9 @@ def groups_words(groups: DependentGroupsEntry) -> str:
     if groups.kind == "order":
         return "rows"
     if groups.kind == "day":
-        return f"{groups.groups:,} days"
+        return count(groups.groups, "day")
     name = groups.column if groups.kind in _COLUMNS else groups.words
-    return f"{groups.groups:,} {'values' if groups.kind in _COLUMNS else 'groups'} of {name}"
+    return f"{count(groups.groups, 'value' if groups.kind in _COLUMNS else 'group')} of {name}"
 
 
 def of_these_words(entry: AuditBlock, test: str) -> str | None:
@@ -123,7 +123,11 @@ def of_these_words(entry: AuditBlock, test: str) -> str | None:
         return None
     display = (search.of_these.get(name, 1.0) <= ALPHA for name in {test, "calibration"})
     words = " and ".join(groups_words(each) for each in search.groups)
-    return f"these {words}" if all(display) else None
+    return _these(words) if all(display) else None
+
+
+def _these(words: str) -> str:
+    return f"this {words}" if words.startswith("1 ") else f"these {words}"
 
 
 def unit_words(entry: AuditBlock) -> str:
@@ -196,10 +200,10 @@ def groups_sentence(groups: DependentGroupsEntry) -> Hint:
         )
     if groups.groups < FEWEST:
         return Hint(
-            "{0}: what is said is true of these {1}, mixed as here. For others like them "
+            "{0}: what is said is true of {1}, mixed as here. For others like them "
             "intervals would be {2} at least.",
             _together(groups),
-            groups_words(groups),
+            _these(groups_words(groups)),
             wider,
         )
     column = groups.kind in _COLUMNS and groups.column is not None

@@ -94,7 +94,7 @@ def _moved(facts: Facts) -> str:
 def _times(facts: Facts) -> str:
     """Say how often: after an alarm the monitor learns anew and may find another change."""
     several = len(facts["alarms"])
-    return f" {several} times. Last," if several > 1 else ":"
+    return f" (the last of {several} times)" if several > 1 else ""
 
 
 def _changed(facts: Facts) -> str:
@@ -190,9 +190,8 @@ def day_warnings(entries: Sequence[MonitorEntry]) -> Iterator[DataWarning]:
         if usual is None or usual.spread is None:
             known_values = 0 if usual is None else usual.days
             text = (
-                f"{count(known_values, 'day')} of the baseline "
-                f"{'is' if known_values == 1 else 'are'} known, 14 are needed: days that differ "
-                "beyond chance may look like a change. Give the baseline with its times."
+                f"The baseline shows {known_values} of the 14 days that tell how much days usually "
+                "differ: without them, a usual day may raise an alarm. Give it with its times."
             )
             yield warning("days_unknown", text, models=[entry.model])
         elif usual.wander:

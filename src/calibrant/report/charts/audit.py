@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from calibrant.core.method_words import method_legend, method_name, method_words
 from calibrant.findings.claims import Claim
+from calibrant.findings.claims.claim import count
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import AuditFields
@@ -81,7 +82,7 @@ def _answer(document: AuditFields) -> chart.Chart | None:
     if not display:
         return meaning_reliability(document.sem_ece[0]) if document.sem_ece else None
     if len(display) == 1 and display[0].reliability:
-        title = f"Share of right answers against confidence, {display[0].n:,} rows"
+        title = f"Share of right answers against confidence, {count(display[0].n, 'row')}"
         return reliability_chart(
             display[0].reliability, answers.entry_tone(display[0], claims), title
         )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 
+from calibrant.findings.claims.claim import count
 from calibrant.findings.documents import decisions
 from calibrant.findings.documents.fields import CascadeFields, DecideFields, MendFields
 from calibrant.report.blocks import entry_name
@@ -22,13 +23,15 @@ from calibrant.report.tables.decide import ThresholdWords
 
 
 def charts(document: DecideFields) -> Iterator[Chart]:
-    """Yield the curve of the first block that has one, with the chosen threshold."""
-    entry = next((e for e in document.results if e.curve), None)
-    if entry is None:
+    """Yield the curve of the block that is promised most, with the chosen threshold."""
+    curves = [entry for entry in document.results if entry.curve]
+    if not curves:
         return
+    entry = max(curves, key=lambda e: (e.certified, e.answered.value or 0.0))
     measurements = [(p.share, p.error.value, p) for p in entry.curve if p.error.value is not None]
     curve = sorted(measurements, key=lambda point: point[:2])
     words = ThresholdWords.of_entry(entry)
+    owner = f", {entry_name(entry)}" if len(curves) > 1 else ""
     tips = [
         f"{words.threshold} {words.cell(point.threshold)}: {words.share} {percent(share)}, "
         f"{words.error} {percent(error)}{between(point.error, percent)}"
@@ -38,14 +41,16 @@ def charts(document: DecideFields) -> Iterator[Chart]:
     limit = entry.max_error
     if limit is not None:
         marks.append(ReferenceLine(limit, words=f"limit {percent(limit)}"))
+    note = "No threshold keeps the limit." if limit is not None else ""
     if entry.answered.value is not None and entry.error.value is not None:
+        note = "Ring: the chosen threshold."
         choice = entry.answered.value, entry.error.value
         marks.append(Dot(*choice, tone="second", shape="ring", label="chosen"))
     most = max([*(error for _, error, _ in curve), limit or 0.0])
     yield Chart(
         "answer",
-        f"{words.error.capitalize()} against {words.share}",
-        "Ring: the chosen threshold.",
+        f"{words.error.capitalize()} against {words.share}{owner}",
+        note,
         Axis(f"share: {words.share}", low=0),
         # Room above: a limit may be drawn there.
         Axis(words.error, low=0, high=min(1.0, max(1.25 * most, 0.05))),
@@ -97,7 +102,7 @@ def _share(log_odds: float) -> float:
 
 def _means(row: decisions.MendMeaning) -> str:
     means = f"means {percent(row.means)} ({percent(row.low)} to {percent(row.high)})"
-    return f"says {percent(row.says)}: {means}, right {percent(row.right)}, {row.n:,} labels"
+    return f"says {percent(row.says)}: {means}, right {percent(row.right)}, {count(row.n, 'label')}"
 
 
 def cascade_charts(document: CascadeFields) -> Iterator[Chart]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from calibrant.core.errors import InputError
 from calibrant.core.names import optional_import
+from calibrant.findings.claims.claim import count
 from calibrant.report.charts import svg
 from calibrant.report.charts.chart import (
     Area,
@@ -295,7 +296,7 @@ def _counts(drawing: svg.Drawing, mark: CountMarks, x: AxisScale, top: float) ->
         for place, count in enumerate(mark.counts)
         if count
     ]
-    with drawing.group("first", f"{sum(mark.counts):,} rows"):
+    with drawing.group("first", count(int(sum(mark.counts)), "row")):
         drawing.columns(bars, foot, "fill")
 
 
@@ -341,7 +342,7 @@ class Plot:
         save_chart(replace(self.chart, name=place.stem), place.parent, formats=[place.suffix[1:]])
 
     def _repr_html_(self) -> str:
-        words = f"<figcaption>{escape(self.chart.caption)}</figcaption>"
+        words = f"<figcaption>{escape(f'{self.chart.title}. {self.chart.caption}')}</figcaption>"
         return f"<figure>{standalone(draw(self.chart))}{words}</figure>"
 
 

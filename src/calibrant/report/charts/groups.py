@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from calibrant.core.method_words import method_words
+from calibrant.findings.claims.claim import count
 from calibrant.findings.documents.fields import GroupsFields
 from calibrant.findings.documents.groups import GroupEntry, GroupsEntry
 from calibrant.report.charts.chart import Axis, Chart, Dot, Item, Names, between, bounds
@@ -54,7 +55,7 @@ def _group(group: GroupEntry, entry: GroupsEntry, owner: str) -> Item:
         (0, value),
         dots=[Dot(value, 0, *bounds(beyond), "ink", "none")],
         words=points(value),
-        tip=f"{name}: {points(value)}{between(beyond, points)}. {group.n:,} rows, "
+        tip=f"{name}: {points(value)}{between(beyond, points)}. {count(group.n, 'row')}, "
         f"says {confidence}, right {right}",
         key=f"{entry.model}␟{entry.method}␟{group.rule}",
     )

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from calibrant.findings.claims.claim import count
 from calibrant.findings.documents.fields import LabelFields, MonitorFields
 from calibrant.findings.documents.labels import GapCell, LabelEntry, MonitorEntry, WatchedBatch
 from calibrant.report.answers import claims_of, headline
@@ -97,7 +98,7 @@ def _stretch(row: WatchedBatch, place: int, share: float, owner: str) -> Dot:
     tip = (
         f"{row.when}: {points(value)}{between(row.gap, points)} points, right "
         f"{percent(row.accuracy.ends[0])}, says {percent(row.mean_confidence.ends[0])}, "
-        f"{row.n:,} labels{', alarm' if row.alarm else ''}"
+        f"{count(row.n, 'label')}{', alarm' if row.alarm else ''}"
     )
     look: tuple[str, Shape, float] = ("first", "dot", 0.5 * share)
     if row.alarm:
@@ -211,7 +212,7 @@ def _gap(part: GapCell, size: float) -> Dot:
     where = percent(start) if start == end else f"{percent(start)} to {percent(end)}"
     tip = (
         f"{where}: {points(gap)} ({points(low)} to "
-        f"{points(high)}), {part.labels:,} labels, {percent(part.share)} of the items"
+        f"{points(high)}), {count(part.labels, 'label')}, {percent(part.share)} of the items"
     )
     key = f"bin:{start:g}:{end:g}"
     return Dot((start + end) / 2, gap, low, high, "second", size=size, tip=tip, key=key)

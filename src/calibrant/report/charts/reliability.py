@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from calibrant.findings.claims.claim import count
 from calibrant.findings.documents import audits
 from calibrant.findings.documents.audits import ReliabilityBand, ReliabilityBin, ReliabilityDiagram
 from calibrant.findings.documents.entries import EstimateEntry
@@ -244,7 +245,7 @@ def _plane(cells: Sequence[audits.PlaneCell], model: str, number: int) -> Chart:
             cell.margin,
             cell.classes,
             size=0.4 + 2 * math.sqrt(cell.n / most),
-            tip=f"{cell.n:,} questions with {cell.classes} meanings",
+            tip=f"{count(cell.n, 'question')} with {cell.classes} meanings",
         )
         for cell in cells
     ]
@@ -268,7 +269,7 @@ def _top(row: audits.Stratum) -> float:
 
 
 def _stratum(row: audits.Stratum, name: str, error: float) -> str:
-    words = f"{name}: {in_points(round(error, 4))} points, {row.n:,} questions"
+    words = f"{name}: {in_points(round(error, 4))} points, {count(row.n, 'question')}"
     gap = row.ece_gap
     if gap is None or gap.value is None:
         return words

@@ -10,6 +10,7 @@ from importlib import resources
 from calibrant.report.names import short_names
 
 # Room is measured before a file is opened elsewhere: these fonts are of one width.
+_CARD = " .picture { background: var(--p-paper); border-radius: 4px; padding: 8px; }\n"
 _PLAIN_FONT = " .picture text { font-family: Liberation Sans, Arial, Helvetica, sans-serif; }\n"
 _WIDE, _NARROW = frozenset("mwMW@%"), frozenset("ijlftr.,:;'|!()[]- ")
 
@@ -102,8 +103,11 @@ def standalone(svg: str, *, plain: bool = False) -> str:
     `plain`: colours are written out, for programs that know no variables.
     """
     style = resources.files("calibrant.report").joinpath("assets", "picture.css").read_text("utf-8")
-    if plain:
-        style = _written_out(style)
+    # The scheme of a notebook need not be that of the system: light, on paper of its own. The dark
+    # colours end with two braces.
+    light, _, tail = style.partition("@media screen")
+    style = light + tail.partition("} }")[2]
+    style = _written_out(style) if plain else style + _CARD
     head, mark, tail = svg.partition(">")
     # Paper below it: converters blend what is half transparent with nothing otherwise.
     paper = '<rect width="100%" height="100%" fill="#ffffff"/>' if plain else ""
@@ -111,10 +115,7 @@ def standalone(svg: str, *, plain: bool = False) -> str:
 
 
 def _written_out(style: str) -> str:
-    light, _, tail = style.partition("@media screen")
-    colours = dict(re.findall(r"(--p-[\w-]+): (#[0-9a-f]+)", light))
-    # What follows the dark scheme, whose block ends with two braces.
-    style = light + tail.partition("} }")[2]
+    colours = dict(re.findall(r"(--p-[\w-]+): (#[0-9a-f]+)", style))
     style = re.sub(r"var\((--p-[\w-]+)\)", lambda found: colours[found[1]], style)
     style = re.sub(r"font-family: [^;]+;", "", style).replace("overflow: visible;", "")
     # Programs that paint the outline last would cover the words with it.

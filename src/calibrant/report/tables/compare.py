@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from calibrant.core.method_words import method_name
+from calibrant.findings.claims.claim import count
 from calibrant.findings.documents import entries
 from calibrant.findings.documents.fields import CompareFields
 from calibrant.report import cells
@@ -80,7 +81,8 @@ def _tiers(league: entries.League, *, named: bool) -> Table:
             "score": "score",
             "right": lambda e: cells.share_cell(e.accuracy),
             "beats": lambda e: cells.number_cell(len(e.beats)),
-            "mind": _marks,
+            # A column without a word says nothing.
+            **({"mind": _marks} if any(map(_marks, league.entries)) else {}),
         },
         f"Tiers{': ' + league.method if league.method else ''}",
         note=f"{'By ' + method_name(league.method) + '. ' if named else ''}Score: "
@@ -187,7 +189,7 @@ def _turns(summary: entries.Turns, where: str) -> Table:
         for view, value in summary.correlation.items()
     ]
     return Table(
-        (f"{where}{summary.cases} pairs", "share", "resolved"),
+        (f"{where}{count(summary.cases, 'pair')}", "share", "resolved"),
         tuple(rows),
         "How often the order turns round",
         "'resolved': both the raw and the aligned gap are shown, corrected for all pairs.",

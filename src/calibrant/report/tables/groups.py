@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from calibrant.findings.claims.claim import count
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import GroupsFields
 from calibrant.findings.documents.groups import (
@@ -110,7 +111,7 @@ def _trend(trend: Trend) -> Table:
     if size := trend.size:
         change = cells.estimate_cell(size.per_doubling, digits=4)
         p_value = "" if size.p_value is None else cells.number_cell(size.p_value)
-        rows.append((f"size doubled ({size.models} models)", change, "", p_value))
+        rows.append((f"size doubled ({count(size.models, 'model')})", change, "", p_value))
     if tuned := trend.tuned:
         for pair in tuned.pairs:
             reach = "" if pair.reach is None else f" ± {pair.reach:.4f}"
@@ -154,7 +155,7 @@ def _losses(entry: GroupsEntry) -> Table:
             "share": share,
         },
         "What the Brier score is made of",
-        note=f"{entry.n:,} rows. Grouping: from its 95 % lower bound to all that is left. "
+        note=f"{count(entry.n, 'row')}. Grouping: from its 95 % lower bound to all that is left. "
         f"Copy check (the confidence as only column must show nothing): {word}.",
     )
 
@@ -166,7 +167,7 @@ def _groups(entry: GroupsEntry, *, named: bool) -> Table:
     note += (
         "Gaps in points: says minus right; then at equal confidence, for flagged groups beyond "
         "those flagged above. Intervals hold for all "
-        f"{entry.multiplicity.tested:,} groups at once. A group is a place to look, not a "
+        f"{count(entry.multiplicity.tested, 'group')} at once. A group is a place to look, not a "
         "cause."
     )
     if more > 0:

@@ -94,7 +94,7 @@ def grade_blocks(document: GradeFields) -> Iterator[Block]:
     draws = sum(entry["draws"] for entry in results)
     scored = [entry["method"] for entry in document.methods if entry["available"]]
     yield Paragraph(
-        f"Graded {draws:,} answers to {questions:,} questions; "
+        f"Graded {count(draws, 'answer')} to {count(questions, 'question')}; "
         f"{len(scored)} confidence methods are scored.",
         strong=True,
     )
@@ -202,7 +202,7 @@ def _remarks(block: SemanticEntry) -> Iterator[str]:
     if verdicts := block.judging:
         yield (
             "with the errors of classes and grades, as a second judge finds them in "
-            f"{verdicts.questions:,} questions, Sem1-ECE is "
+            f"{count(verdicts.questions, 'question')}, Sem1-ECE is "
             f"{cells.estimate_cell(verdicts.sem1)} and "
             f"Sem2-ECE {cells.estimate_cell(verdicts.sem2)}."
         )
@@ -251,7 +251,7 @@ def model_difference(pair: MeaningPlanEntry) -> str:
     return (
         f"{begin}: the gap of the first is {100 * value:+.1f} points from that of the second (95 % "
         f"interval {100 * low:+.1f} to {100 * high:+.1f}). To show a difference of "
-        f"{points(pair.aim)} takes {needed} with {pair.draws} draws."
+        f"{points(pair.aim)} takes {needed} with {count(pair.draws, 'draw')}."
     )
 
 

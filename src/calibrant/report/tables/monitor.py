@@ -83,14 +83,18 @@ def _history(entry: labels.MonitorEntry, *, named: bool, main: bool) -> Table:
             "right": lambda e: cells.percent_cell(e.accuracy),
             "says": lambda e: cells.percent_cell(e.mean_confidence),
             "gap": lambda e: cells.points_cell(e.gap),
-            "evidence": lambda e: cells.said_cell(
-                e.capital, f"{e.capital:.3g}" if e.capital < 1e6 else "> 1e6"
-            ),
+            "evidence": lambda e: cells.said_cell(e.capital, _won(e.capital)),
         },
         entry_name(entry) if named else "",
         note=f"{entry_name(entry)}. {note}" if named else note,
         main=main,
     )
+
+
+def _won(capital: float) -> str:
+    if capital >= 1e6:
+        return "> 1,000,000"
+    return f"{capital:,.0f}" if capital >= 100 else f"{capital:.3g}"
 
 
 # -- labelling --------------------------------------------------------------------------------
@@ -110,7 +114,7 @@ def label_blocks(document: LabelFields) -> Iterator[Block]:
             strong=True,
         )
     if added := document.added:
-        text = f"{added.labels:,} labels taken, {added.left_empty:,} left empty; table "
+        text = f"{count(added.labels, 'label')} taken, {added.left_empty:,} left empty; table "
         yield Paragraph(f"{text}written to {added.written}")
     yield from rows_left_out(document)
     if not batch:

@@ -352,7 +352,7 @@ def leaderboard_blocks(document: LeaderboardFields) -> Iterator[Block]:
     share = cells.share_cell(unstable.share)
     measurements = cells.percent_cell if metric == "accuracy" else cells.estimate_cell
     yield Paragraph(
-        f"{len(document.groups)} groups among {len(document.results)} models; "
+        f"{count(len(document.groups), 'group')} among {count(len(document.results), 'model')}; "
         f"{sum(pair.tie for pair in pairs)} of {len(pairs)} pairs are ties.",
         strong=True,
     )
@@ -364,7 +364,7 @@ def leaderboard_blocks(document: LeaderboardFields) -> Iterator[Block]:
         metric: lambda e: measurements(getattr(e, metric)),
         f"rank moves at {share}": lambda e: cells.share_cell(unstable.models[e.model]),
     }
-    title = f"Leaderboard by {metric}, {document.questions:,} questions"
+    title = f"Leaderboard by {metric}, {count(document.questions, 'question')}"
     note = (
         f"Rank intervals hold all at once ({cells.share_cell(document.level)}). In resamples of "
         f"{share} of the questions the best model changes in "

@@ -76,7 +76,7 @@ def _plan(document: RunFields) -> Iterator[Block]:
         cost = total["cost"]
         price = "at a cost that is unknown" if cost is None else f"for at most {money_cell(cost)}"
         text = (
-            f"{document.questions:,} questions, {total['draws_wanted']:,} draws, "
+            f"{count(document.questions, 'question')}, {count(total['draws_wanted'], 'draw')}, "
             f"{total['draws_held']:,} of them in the ledger: {total['calls']:,} calls to send, "
             f"{price}. Nothing was sent."
         )
@@ -124,7 +124,7 @@ def _got(document: RunFields) -> Iterator[Block]:
         tokens = entry["prompt_tokens"] + entry["completion_tokens"]
         price = money_cell(entry["cost"]) if priced[entry["model"]] else "unknown cost"
         text = (
-            f"{entry['model']}: {draws:,} draws, {entry['draws_cached']:,} from the ledger; "
+            f"{entry['model']}: {count(draws, 'draw')}, {entry['draws_cached']:,} from the ledger; "
             f"{entry['calls']:,} calls, {tokens:,} tokens, {price}, {entry['elapsed_s']:.1f} s."
         )
         yield Paragraph(text, strong=True)
@@ -234,4 +234,4 @@ def _sentence(document: StudyFields) -> str:
     unknown = "" if price else " What they cost is not known."
     key = f" of {models}" if models else ""
     kinds = f" to {purposes} kinds of prompt" if purposes > 1 else ""
-    return f"{document.name}: {draws:,} answers{key}{kinds}{price}.{unknown}"
+    return f"{document.name}: {count(draws, 'answer')}{key}{kinds}{price}.{unknown}"

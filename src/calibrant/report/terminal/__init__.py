@@ -56,7 +56,8 @@ def _safe(block: RenderableType) -> RenderableType:
 def render_text(document: Mapping[str, Any], *, width: int = 120, **view: Any) -> str:
     """Return the terminal view as plain text; `view` as in `terminal_blocks`."""
     width = max(width, LEAST_WIDTH)
-    console = Console(width=width, color_system=None, force_terminal=False)
+    # In a notebook, a console would show an empty output of its own beside the text.
+    console = Console(width=width, color_system=None, force_terminal=False, force_jupyter=False)
     with console.capture() as capture:
         for block in terminal_blocks(document, width=width, **view):
             print_block(console, block)

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from calibrant.core.errors import InputError, did_you_mean
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Hint, in_python
 from calibrant.findings.claims.claim import Claim, count
 from calibrant.findings.claims.next_step import next_step
 from calibrant.findings.documents.fields import AuditFields, Fields
@@ -54,6 +54,7 @@ def compact_lines(
     top: int | None = None,
     sort: str | None = None,
     more: str = MORE,
+    python: bool = False,
 ) -> list[Text]:
     """Return the short view, line by line.
 
@@ -70,6 +71,8 @@ def compact_lines(
         Metric or column by which the table is sorted.
     more
         How to see more, for whoever types a command or writes Python.
+    python
+        Whether the next step is a call, instead of a command.
     """
     lines = [Text(title_line(document, dated=False), style="dim"), Text()]
     claims, of_rows = rows_apart(claims_of(document))
@@ -89,7 +92,8 @@ def compact_lines(
     lines += _wrong(document, width)
     step = next_step(document)
     if step is not None:
-        first, *tail = broken_command(step[1], width - len(_NEXT))
+        command = in_python(step[1]) if python else step[1]
+        first, *tail = broken_command(command, width - len(_NEXT))
         lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
         lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in tail]
     lines += [Text(f"Data:  {safe_text(note)}", style="dim") for note in notes_of(document)]
