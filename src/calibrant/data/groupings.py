@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
@@ -169,7 +170,7 @@ def _outcome_units(frame: pl.DataFrame, outcome: Floats, skip: Collection[str]) 
         kind = frame.schema[name]
         if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
             continue
-        column = frame[name].cast(pl.String) if not kind.is_integer() else frame[name]
+        column = _as_strings(frame[name])
         first = zip(column.head(SAMPLE), outcome[:SAMPLE], strict=True)
         known = {pair for pair in first if pair[0] is not None}
         if len(known) > len({value for value, _ in known}):
@@ -287,7 +288,12 @@ def _ways(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
     elif column.dtype.is_integer() or kind == pl.Boolean:
         yield from _values(name, value_codes(column), step)
     elif kind in (pl.String, pl.Categorical, pl.Enum):
-        yield from _strings(name, column.cast(pl.String), step)
+        yield from _strings(name, _as_strings(column), step)
+
+
+def _as_strings(column: pl.Series) -> pl.Series:
+    """Return categories as strings; strings, and numbers, as they are."""
+    return column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
 
 
 def _whole_numbers(column: pl.Series) -> pl.Series:
@@ -330,18 +336,19 @@ def _times(name: str, times: pl.Series, days: Callable[[], pl.Series]) -> Iterat
 
 def _strings(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
     """Yield the groupings of a column of strings: categories, times, ids or texts."""
-    first = column.head(SAMPLE).drop_nulls()
-    if first.len() and first.str.contains(_DATE).all():
+    # A step through polars takes longer than these few rows.
+    first = [text for text in column.head(SAMPLE) if text is not None]
+    if first and all(re.match(_DATE, text) for text in first):
         yield from _times(name, column, lambda: column.str.head(10))
         return
     codes = value_codes(column)
     yield from _values(name, codes, step)
-    if _distinct(codes) <= max(_IDS_SHARE * codes.size, _LEAST_IDS) or not first.len():
+    if _distinct(codes) <= max(_IDS_SHARE * codes.size, _LEAST_IDS) or not first:
         return
-    if 2 * int(first.str.contains(" ", literal=True).sum()) > first.len():
+    if 2 * sum(" " in text for text in first) > len(first):
         yield from _text_ways(name, column)
         return
-    parts = first.str.count_matches(_SEPARATOR).to_numpy()
+    parts = np.array([len(re.findall(_SEPARATOR, text)) for text in first])
     if (parts == 0).mean() > _MOSTLY:
         yield (
             "part",
