@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.answers.samples import source
-from calibrant.apps.serving import in_study, measure
+from calibrant.apps.serving import measure
 from calibrant.core.errors import InputError
 from calibrant.data import Study
 from calibrant.models.inference.judge import MODEL, available
@@ -52,10 +53,11 @@ class Speaker(Endpoint):
         return answers[hashlib.sha256(f"{prompt}{place}".encode()).digest()[0] % 3]
 
 
+@dataclass
 class KnowsThePairs:
     """Stands in for the judge where its weights are not at hand."""
 
-    name = "embedded judge of pairs"
+    name: str = "embedded judge of pairs"
 
     def scores(self, asked):
         pairs = [frozenset((*references, answer)) for _, references, answer in asked]
@@ -66,7 +68,7 @@ class KnowsThePairs:
 def judge(request, monkeypatch):
     """Let a judge read, here and in the study."""
     if request.param == "of pairs":
-        for place in (source, in_study, measure):
+        for place in (source, measure):
             monkeypatch.setattr(place, "embedded_judge", lambda *_, **__: KnowsThePairs())
     elif not available():
         pytest.skip(f"no weights: calibrant models fetch {MODEL}")
@@ -94,6 +96,8 @@ def test_the_served_confidence_is_read_as_the_certified_one(judge, tmp_path, mon
 
     async def act():
         async with served(tmp_path, policy, None, confidence=None, model="oracle") as (ask, _):
+            # Who is there at the start stays: weights may be taken away meanwhile.
+            monkeypatch.setenv("CALIBRANT_JUDGE", "none")
             bodies = [question(text, calibrant={"question_id": text}) for text in targets]
             return [(await ask(body))[1]["calibrant"]["probability"] for body in bodies]
 
@@ -102,10 +106,11 @@ def test_the_served_confidence_is_read_as_the_certified_one(judge, tmp_path, mon
         certified = confidences(study)
         cal.decide(study, costs={"wrong": 2, "ask": 1}, save=policy)
         told = asyncio.run(act())
+        monkeypatch.delenv("CALIBRANT_JUDGE")
         with cal.trusted(policy) as model:
             inside = [model.ask(text, question_id=text).probability for text in targets]
         monkeypatch.setenv("CALIBRANT_JUDGE", "none")
-        for place in (source, in_study, measure):
+        for place in (source, measure):
             monkeypatch.setattr(place, "embedded_judge", lambda *_, **__: None)
         run(study)
         by_rules = confidences(study)

@@ -16,14 +16,13 @@ import polars as pl
 from calibrant.answers.confidence import METHODS, Options, needs_of, score_table
 from calibrant.answers.semantics import cluster_answers
 from calibrant.answers.semantics.annotate import annotate
-from calibrant.answers.semantics.grading.verdict import embedded_judge
 from calibrant.apps.serving.measure import (
     PATIENCE_S,
     Asked,
     Measured,
     UpstreamError,
-    check_reader,
     cut_off,
+    open_reader,
     patience,
     serving_dispatcher,
 )
@@ -156,8 +155,7 @@ class AsInStudy:
         self._wanted = select_probes(needs, self.config, able, kinds=KINDS, model=model).wanted
         # One answer alone is told apart from no other, so nobody has to read it.
         several = any(PROBES[name].turn == 1 and n > 1 for name, n in self._wanted.draws.items())
-        self._read_by = recipe.get("read_by") if several else None
-        check_reader(self._read_by, source)
+        self._reader = open_reader(recipe.get("read_by") if several else None, source)
         self._asker = AskPlanner.of(self.config, choice, self._wanted, able)
         self._dispatcher = serving_dispatcher(self, self._ledger)
         if self._wanted.logprobs:
@@ -281,9 +279,9 @@ class AsInStudy:
             schema_overrides={"choices": pl.List(pl.String)},
         )
         options = rules_of(self.config.semantics)
-        if self._read_by is not None:
+        if self._reader is not None:
             # One per table: what it has read is of no use to later questions, and takes memory.
-            options = replace(options, embedded=embedded_judge())
+            options = replace(options, embedded=replace(self._reader))
         filled, semantics = annotate(rows.frame([self._model], names), table, options=options)
         how = {**self.config.scoring.given, **dict(draws[0].about)}
         scores = score_table(

@@ -1,5 +1,7 @@
 """An answer and its confidence, live: the caller's own request, scored by its own tokens."""
 
+from __future__ import annotations
+
 import asyncio
 import hashlib
 import math
@@ -8,7 +10,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
@@ -21,6 +23,9 @@ from calibrant.models.endpoints.factory import open_client
 from calibrant.models.ledger import Ledger
 from calibrant.models.protocol import Completion, Json, Request
 from calibrant.trust.policy_file import Row
+
+if TYPE_CHECKING:
+    from calibrant.models.inference.judge import EmbeddedJudge
 
 PATIENCE_S = 60.0
 MOST_CALLS = 1024
@@ -247,15 +252,15 @@ async def patience(ledger: Ledger, seconds: float) -> AsyncIterator[None]:
         raise storage_error(error, ledger.path) from None
 
 
-def check_reader(read_by: str | None, source: str) -> None:
-    """Refuse to serve where the judge that read the answers of the study is not here."""
+def open_reader(read_by: str | None, source: str) -> EmbeddedJudge | None:
+    """Return who tells answers apart as in the study, or say that it is not here."""
     if read_by is None:
-        return
+        return None
     judge = embedded_judge()
     if judge is not None and judge.name == read_by:
         # Its weights are read now: no caller waits for them, and damaged ones are an error here.
         judge.scores([("", ("yes",), "no")])
-        return
+        return judge
     here = "it is not here" if judge is None else f"here is the {judge.name}"
     raise InputError(
         f"the {read_by} told the answers of its study apart, and {here}: the confidence would be "
