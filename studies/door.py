@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from tests.inputs.random_tables import count
 
-from calibrant import audit
+from calibrant import audit, read
 from calibrant.core.errors import InputError, QuestionError
 from calibrant.data.reading.assignment import decide
-from calibrant.data.tables import some_rows
+from calibrant.data.tables import scan_table, some_rows
 from studies._page import DATA, ROOT, StudyPage
 from studies.measures import code_lines
 
@@ -32,13 +32,14 @@ ORDER = (
 )  # fmt: skip
 BEFORE = "d66e99b9"
 OLD = ["cells", "reading", "guesses", "side_by_side", "tables", "text_tables", "json_tables"]
-NEW = ["reading", "tables", "text_tables", "joined_rows", "json_tables", "loose_tables"]
+NEW = ["reading", "tables", "text_tables", "json_tables", "loose_tables"]
 
 
 def main() -> None:
     page = StudyPage("door", "Any file, read by what it holds")
     known(page)
     fresh(page)
+    neutral(page)
     random_ones(page)
     speed(page)
     size(page)
@@ -174,6 +175,42 @@ def _counts(ends: Sequence[tuple[str, str]]) -> list[list[Any]]:
     rows: list[list[Any]] = [[kind, kinds[kind]] for kind in ORDER]
     wrong = sum(end == "wrong" for _, end in ends)
     return [*rows, ["first command, followed, ends in a wrong number", wrong]]
+
+
+def neutral(page: StudyPage) -> None:
+    """Write which models and questions are told when their columns are called c1, c2 and so on."""
+    page.heading("Models and questions without names")
+    folder = DATA / "tables"
+    known = [folder / row["file"] for row in csv.DictReader((folder / "truth.csv").open())]
+    paths = [*known, *(FOLDER / table["file"] for table in json.loads(FRESH.read_text()))]
+    rows = [row for path in paths if path.is_file() and (row := _without_names(path))]
+    page.text(
+        "All columns but confidence and outcome are renamed, and these two are named. Shown are "
+        "the tables in which several models answer; `–`: not told, rows are pooled."
+    )
+    page.table(["table", "model, with names", "without", "question, with names", "without"], rows)
+
+
+def _without_names(path: Path) -> list[Any] | None:
+    """Return the columns of models and questions with names and without; None for one model."""
+    try:
+        frame = some_rows(scan_table(path), path)
+        named = read(frame)
+    except QuestionError as question:
+        named = read(frame, **question.readings[0].options)
+    except InputError:
+        return None
+    roles = named.columns
+    ours = {roles["confidence"], roles["correct"]}
+    if "model" not in roles or frame[roles["model"]].n_unique() < 2 or not ours <= {*frame.columns}:
+        return None
+    names = {name: f"c{n}" for n, name in enumerate(frame.columns, 1) if name not in ours}
+    kept = {role: roles[role] for role in ("confidence", "correct")}
+    kept |= {name: text for name, text in named.options.items() if name in ("scale", "right")}
+    bare = read(frame.rename(names), **kept).columns
+    own = {new: name for name, new in names.items()}
+    pairs = ((roles.get(role), own.get(bare.get(role))) for role in ("model", "question_id"))
+    return [path.name, *(name or "–" for pair in pairs for name in pair)]
 
 
 def random_ones(page: StudyPage, runs: int = 8, each: int = 125) -> None:

@@ -134,7 +134,7 @@ def _from_table(table: pl.DataFrame, target: SampleColumns, model: str, *, known
     wide = [name.strip() for name in (target.samples or "").split(",")]
     if len(wide) > 1 and {*wide} <= {*table.columns}:
         # Draws side by side are a list per question.
-        table = table.with_columns(pl.concat_list(wide).alias(target.samples)).drop(wide)
+        table = table.with_columns(pl.concat_list(wide).alias(target.samples or "")).drop(wide)
     roles, guessed = _roles(table, target)
     table = listed(table, roles["samples"])
     if target.correct is not None:
