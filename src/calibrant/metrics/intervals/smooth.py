@@ -227,7 +227,7 @@ def _fixed_points(residual: Floats, weight: Floats, start: float) -> Floats:
     The search is that of `fixed_point_bandwidth`, for all replicates at once, from `start` on.
     """
     # The spectrum of a mirrored grid is real: a cosine transform.
-    spectrum = _cosines(residual)
+    spectrum = _transformed(residual)
     steps, count = 1 << HALVINGS, len(residual)
     low = np.full(count, math.floor(FINEST_BANDWIDTH * steps))
     high, guess = np.full(count, steps), np.full(count, round(start * steps))
@@ -279,16 +279,16 @@ def _band_limited(filtered: Floats) -> Floats:
     # and the product with its matrix is faster.
     if filtered.shape[1] == FEWEST:
         return np.asarray(filtered @ _cosines(FEWEST))
-    return _cosines(filtered)
+    return _transformed(filtered)
 
 
 @lru_cache(maxsize=1)
 def _cosines(size: int) -> Floats:
     """Return the matrix of the cosine transform."""
-    return _cosines(np.eye(size))
+    return _transformed(np.eye(size))
 
 
-def _cosines(values: Floats) -> Floats:
+def _transformed(values: Floats) -> Floats:
     from scipy import fft  # loaded late: few blocks are drawn on a grid
 
-    return np.asarray(fft.dct(values, type=1, axis=-1))
+    return np.asarray(fft.dct(values, type=1, axis=-1), dtype=np.float64)
