@@ -10,6 +10,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.core import InputError
+from calibrant.data.formats import store_path
+from calibrant.data.label_store import LabelStore
 from calibrant.data.sources.options import ReadingOptions
 from calibrant.labels.labelling.power import labels_for_claim
 from calibrant.labels.pool import open_pool
@@ -313,3 +315,13 @@ def test_plan_label_and_audit_agree_on_the_number_of_labels(tmp_path):
     # 80 % of 40 is 32; labels 20 % off would show about 26 or 36.
     assert 26 <= shown["label"] <= 39
     assert 24 <= shown["audit"] <= 39
+
+
+def test_a_store_without_a_label_takes_no_outcomes_away(tmp_path):
+    # The outcome has a name of its own, and somebody opened the page for labels and left.
+    path = tmp_path / "answers.csv"
+    rows = [f"Q{i}?,{60 + i % 40}%,{'yes' if i % 3 else 'no'}" for i in range(90)]
+    path.write_text("\n".join(["Question,Certainty,Correct?", *rows]))
+    before = cal.audit(path)["results"]
+    LabelStore(store_path(path))
+    assert cal.audit(path)["results"] == before

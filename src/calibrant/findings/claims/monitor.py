@@ -190,8 +190,8 @@ def day_warnings(entries: Sequence[MonitorEntry]) -> Iterator[DataWarning]:
         if usual is None or usual.spread is None:
             known_values = 0 if usual is None else usual.days
             text = (
-                f"The baseline shows {known_values} of the 14 days that tell how much days usually "
-                "differ: without them, a usual day may raise an alarm. Give it with its times."
+                f"The baseline shows {known_values} of 14 days that tell how much days differ: a "
+                "usual day may raise an alarm. Give it with its times."
             )
             yield warning("days_unknown", text, models=[entry.model])
         elif usual.wander:

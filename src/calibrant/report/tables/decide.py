@@ -130,7 +130,7 @@ def mend_blocks(document: MendFields) -> Iterator[Block]:
         columns: Columns = {
             "model / method": entry_name,
             "verdict": lambda e: "corrected" if e.verdict == "mended" else e.verdict,
-            "off by at most": lambda e: Number(
+            "off by at most, points": lambda e: Number(
                 e.promise.off_by, unit="points", digits=1, missing="no promise"
             ),
             "gain in Brier score": lambda e: Number(e.promise.gain),

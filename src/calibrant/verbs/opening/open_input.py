@@ -232,10 +232,8 @@ def _stands_alone(data: str | Path, correct: str | None, store: Path) -> bool:
     table = scan_table(data)
     names = column_names(table, data)
     outcomes = [name for name in outcome_columns(names, correct) if name in names]
-    if not outcomes:
-        return False
-    lacking = table.select(outcomes).filter(pl.any_horizontal(pl.all().is_null())).head(1)
-    if collect(lacking, data).height == 0:
+    lacking = pl.any_horizontal(pl.all().is_null())
+    if outcomes and collect(table.select(outcomes).filter(lacking).head(1), data).height == 0:
         return True
     from calibrant.data.label_store import LabelStore
 
