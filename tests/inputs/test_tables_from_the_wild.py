@@ -115,7 +115,7 @@ def test_whichever_reading_is_chosen_gives_the_numbers_it_states(name, folder):
     with pytest.raises(QuestionError) as question:
         audit(folder / name, resamples=20)
     for way in question.value.readings:
-        stated = re.search(r"is right (\d+)%", way.text)
+        stated = re.search(r"is right (\d+) ?%", way.text)
         ((_, right, _),) = found(audit(folder / name, resamples=20, **way.options))
         assert right == pytest.approx(int(stated[1]) / 100, abs=0.0051)
 
