@@ -75,10 +75,15 @@ def models_and_questions(
     if not models or not questions:
         return None, []
     table = peek([*dict.fromkeys(name for part in (*models, *questions) for name in part)])
-    sizes = {part: table.select(part).n_unique() for part in map(tuple, (*models, *questions))}
-    for few, many in product(map(tuple, models), map(tuple, questions)):
-        shared = table.height >= _SHARED * sizes[many] and 1 < sizes[few] < sizes[many]
-        most = bool(keys) or table.height >= _CROSSED * sizes[few] * sizes[many]
+    sizes = {part: table.select(part).n_unique() for part in map(tuple, models)}
+    for few, many in product(sizes, map(tuple, questions)):
+        # A model has one row for a question, so that there are as many questions as rows of one.
+        least = 0.9 * table.height / sizes[few]
+        if sizes[few] < 2 or (len(many) == 1 and not _may_have(table[many[0]], least)):
+            continue
+        size = table.select(many).n_unique()
+        shared = table.height >= _SHARED * size and sizes[few] < size
+        most = bool(keys) or table.height >= _CROSSED * sizes[few] * size
         both = [*dict.fromkeys((*few, *many))]
         if shared and most and table.select(both).n_unique() == table.height:
             return (None if keys else few[0]), ([] if ids else [*many])
@@ -94,6 +99,15 @@ def _may_name(column: pl.Series) -> bool:
     kind = column.dtype
     named = not (kind.is_float() or kind.is_nested() or kind.is_temporal() or kind == pl.Boolean)
     return named and not column.null_count() and column.n_unique() > 1
+
+
+def _may_have(column: pl.Series, least: float) -> bool:
+    """Return whether a column may have so many values, and hardly one for each row."""
+    if not (column.dtype.is_integer() or column.dtype == pl.String):
+        return True
+    # Counted roughly: of many columns hardly one names questions.
+    rough: int = column.to_frame().select(pl.first().approx_n_unique()).item()
+    return least <= rough <= 1.1 * column.len() / _SHARED
 
 
 def _may_be_models(column: pl.Series) -> bool:
