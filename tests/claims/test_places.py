@@ -15,7 +15,7 @@ LIMIT = "(named limit)"
 # Claims of which worlds have fewer runs as yet.
 OPEN = ("compare.", "judge.", "mend.", "monitor.")
 # Sentences that state a 95 % interval: by declaration it misses in 5 %.
-INTERVALS = ("accuracy.share", "accuracy.repeats")
+INTERVALS = ("accuracy.share", "accuracy.repeats", "judge.people_mean")
 # Words of verdicts. Labels of axes, columns and options may name the quantities themselves.
 VERDICTS = re.compile(
     r"cannot be told apart|no evidence of|is better calibrated than|"
@@ -66,10 +66,10 @@ def test_a_claim_without_a_measured_false_rate_cannot_be_printed(rule):
             assert high <= 0.1505, said
             continue
         if rule.id in INTERVALS:
-            # Neither above 5 % beyond chance, nor unknown to more than 1.5 points.
+            # Neither above 5 % beyond chance, nor unknown to more than 1.6 points.
             assert runs >= SETTLED or high <= 0.0505, said
             assert low <= 0.0505, said
-            assert high <= 0.0655, said
+            assert high - rate <= 0.0165, said
             continue
         # Known to be rarer than 5 %, or measured until 5 % is known to within 1.5 points.
         assert high <= 0.0505 or runs >= SETTLED, said

@@ -464,7 +464,7 @@ def test_a_second_change_is_told_against_what_was_learnt_after_the_first():
     (entry,) = found["results"]
     assert len(entry["alarms"]) == 2
     text = next(c["text"] for c in found["claims"] if c["id"] == "monitor.alarm")
-    assert text.startswith("Calibration has changed 2 times. Last, since about ")
+    assert text.startswith("Calibration has changed since about batch 21 (the last of 2 times): ")
     assert "more right answers" in text
     assert "than before" in text
     assert "confidence says" not in text
@@ -475,12 +475,12 @@ def test_an_alarm_without_a_baseline_claims_no_change():
     sure = rng.uniform(0.5, 1.0, 2000)
     off = {"confidence": sure, "correct": (rng.random(2000) < sure - 0.3).astype(int)}
     text = monitor(off, every=100)["claims"][0]["text"]
-    assert text.startswith("Calibration is off: since about batch 1, ")
+    assert text.startswith("Calibration is off since about batch 1: ")
     good = (rng.random(2000) < sure).astype(int)
     later = np.where(np.arange(2000) < 1000, good, off["correct"])
     table = {"confidence": sure, "correct": later}
     text = monitor(table, every=100, baseline_rows=500)["claims"][0]["text"]
-    assert text.startswith("Calibration has changed: since about batch ")
+    assert text.startswith("Calibration has changed since about batch ")
 
 
 def test_a_table_of_several_models_names_whose_batches_it_shows():

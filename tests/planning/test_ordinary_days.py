@@ -101,7 +101,7 @@ def test_a_reader_is_told_that_days_differ(tmp_path):
     document.to_html(tmp_path / "page.html")
     assert "Shaded: where ordinary days lie." in (tmp_path / "page.html").read_text()
     plain = cal.monitor(rows.drop("time"), every=PER, baseline_rows=BASE * PER)
-    assert any("14 are needed" in warning["text"] for warning in plain["data"]["warnings"])
+    assert any("of 14 days that tell" in warning["text"] for warning in plain["data"]["warnings"])
     assert plain["results"][0]["ordinary_days"]["spread"] is None
 
 

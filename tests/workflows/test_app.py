@@ -426,8 +426,8 @@ def test_a_question_about_a_table_is_answered_on_the_page(tmp_path):
     assert str(tmp_path) not in asked.partition("<template")[0]
     # Five rows of each reading, as they stand and as they are read.
     assert asked.count("<td>wrong</td>") + asked.count("<td>right</td>") == 10
-    assert "<td>95%</td><td>right</td><td>95</td><td>No</td>" in asked
-    assert "<td>95%</td><td>wrong</td><td>95</td><td>No</td>" in asked
+    assert "<td>95 %</td><td>right</td><td>95</td><td>No</td>" in asked
+    assert "<td>95 %</td><td>wrong</td><td>95</td><td>No</td>" in asked
     assert chosen["right"] == "yes"
     assert "--right yes" in after
     assert "Which is meant?" not in after

@@ -19,16 +19,21 @@ _CROSSED, _SHARED = 0.6, 4 / 3
 _FEW, _SOME, _MANY = 30, 20, 0.5
 
 
-def model_column(names: Sequence[str], peek: Peek) -> tuple[str | None, tuple[str, ...]]:
+def model_column(
+    names: Sequence[str], peek: Peek, *, by_name: bool
+) -> tuple[str | None, tuple[str, ...]]:
     """Return the column that is called models, and others that name the same ones.
 
-    Models are never pooled: which of several columns is meant is asked.
+    Models are never pooled: which of several columns is meant is asked. Where a name is enough,
+    a single column is not read.
     """
     # A name is read more easily than an id.
     columns = sorted(
         model_columns(names), key=lambda name: (name != "model", bare(name).endswith("id"))
     )
-    table = peek(columns) if columns else pl.DataFrame()
+    if not columns or (by_name and len(columns) == 1):
+        return (columns[0] if columns else None), ()
+    table = peek(columns)
     columns = [name for name in columns if _may_hold_names(table[name])]
     if len(columns) < 2:
         return (columns[0] if columns else None), ()

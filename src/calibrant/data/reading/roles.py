@@ -115,7 +115,9 @@ def resolve_roles(
         if role in columns:
             continue
         if role == "model" and not roles.models:
-            choice, peers = model_column([n for n in names if n not in _taken(columns)], peek)
+            choice, peers = model_column(
+                [n for n in names if n not in _taken(columns)], peek, by_name=crossed is None
+            )
             roles = structs.replace(roles, same={role: peers} if peers else {})
         else:
             choice = _by_name(role, names, columns)
