@@ -227,7 +227,8 @@ def _repeated(models: Sequence[Coverage]) -> Iterable[DataWarning]:
     twice = [row for row in models if row.repeated_texts]
     if twice:
         most = max(row.repeated_texts or 0 for row in twice)
-        text = f"{count(most, 'question')} stand in the data more than once, with the same text."
+        stand = "stands" if most == 1 else "stand"
+        text = f"{count(most, 'question')} {stand} in the data more than once, with the same text."
         yield warning("duplicates", text, models=_names(twice))
 
 
