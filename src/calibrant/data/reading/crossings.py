@@ -74,17 +74,22 @@ def models_and_questions(
     """
     keys = [*columns.get("model", ()), *columns.get("method", ())]
     ids = [*columns.get("question_id", ())]
+    # Counted once: with many columns this takes as long as reading them.
     counts = {name: rows[name].n_unique() for name in rows.columns if _may_name(rows[name])}
-    models = [keys] if keys else [[name] for name in counts if _may_be_models(rows[name])]
+    counts = {name: count for name, count in counts.items() if count > 1}
+    few_texts = [name for name, count in counts.items() if _may_be_models(rows[name], count)]
+    models = [keys] if keys else [[name] for name in few_texts]
     questions = [ids] if ids else [[name] for name in counts]
     if not models or not questions:
         return None, []
     table = peek([*dict.fromkeys(name for part in (*models, *questions) for name in part)])
     sizes = {part: table.select(part).n_unique() for part in map(tuple, models)}
-    for few, many in product(sizes, map(tuple, questions)):
-        # A model has one row for a question, so that there are as many questions as rows of one.
-        least = 0.9 * table.height / sizes[few]
-        if sizes[few] < 2 or (len(many) == 1 and not _may_have(table[many[0]], least)):
+    rough = {many: _rough_count(table, many) for many in map(tuple, questions)}
+    for few, many in product(sizes, rough):
+        # A model has one row for a question, so that there are as many questions as rows of one,
+        # and hardly one for each row.
+        least, most_rows = 0.9 * table.height / sizes[few], 1.1 * table.height / _SHARED
+        if sizes[few] < 2 or not least <= rough[many] <= most_rows:
             continue
         size = table.select(many).n_unique()
         shared = table.height >= _SHARED * size and sizes[few] < size
@@ -103,19 +108,19 @@ def _may_hold_names(column: pl.Series) -> bool:
 def _may_name(column: pl.Series) -> bool:
     kind = column.dtype
     named = not (kind.is_float() or kind.is_nested() or kind.is_temporal() or kind == pl.Boolean)
-    return named and not column.null_count() and column.n_unique() > 1
+    return named and not column.null_count()
 
 
-def _may_have(column: pl.Series, least: float) -> bool:
-    """Return whether a column may have so many values, and hardly one for each row."""
-    if not (column.dtype.is_integer() or column.dtype == pl.String):
-        return True
-    # Counted roughly: of many columns hardly one names questions.
+def _rough_count(table: pl.DataFrame, names: Sequence[str]) -> int:
+    """Return about how many values there are; of many columns hardly one names questions."""
+    column = table[names[0]]
+    if len(names) > 1 or not (column.dtype.is_integer() or column.dtype == pl.String):
+        return table.select(names).n_unique()
     rough: int = column.to_frame().select(pl.first().approx_n_unique()).item()
-    return least <= rough <= 1.1 * column.len() / _SHARED
+    return rough
 
 
-def _may_be_models(column: pl.Series) -> bool:
+def _may_be_models(column: pl.Series, count: int) -> bool:
     """Return whether a column holds few texts, and its name says nothing else."""
-    few = is_text(column.dtype) and column.n_unique() <= _FEW
+    few = is_text(column.dtype) and count <= _FEW
     return few and not columns_called("run", [column.name]) and not name_roles(column.name).known
