@@ -1,5 +1,6 @@
 """What a table says about itself is heeded by every verb, or refused with the words that occur."""
 
+import json
 import os
 import pty
 import re
@@ -301,3 +302,37 @@ def test_rows_with_a_broken_cell_have_a_command_that_leaves_them_out(tmp_path):
     assert "row 2" in result.stderr
     assert "oops" in result.stderr
     assert result.stderr.splitlines()[-1] == f"calibrant audit {path} --on-invalid drop"
+
+
+@pytest.mark.parametrize(
+    ("columns", "named"),
+    [
+        (["sample_1", "sample_2", "sample_3"], "sample_1,sample_2,sample_3"),
+        ([f"Model Answer {n}" for n in (1, 2, 3)], "Model Answer 1,Model Answer 2,Model Answer 3"),
+    ],
+)
+def test_draws_side_by_side_are_refused_with_a_command_that_grades_them(columns, named, tmp_path):
+    path = tmp_path / "wide draws.csv"
+    rows = {
+        "question": [f"Which is number {n}?" for n in range(40)],
+        "reference": list("abcd") * 10,
+    }
+    draws = {name: list("abca" if k else "bbcd") * 10 for k, name in enumerate(columns)}
+    pl.DataFrame(rows | draws).write_csv(path)
+    refused = call("audit", path)
+    assert refused.returncode == 2
+    command = re.search(r"`(.*)`", refused.stderr)[1]
+    assert f"--samples '{named}'" in command or f"--samples {named}" in command
+    done = call(*shlex.split(command)[1:], "--json", "-")
+    assert done.returncode == 0, done.stderr
+    entries = {entry["method"]: entry for entry in json.loads(done.stdout)["results"]}
+    assert entries["consistency"]["n"] == 40
+    # Two of three draws are right, all, all and one.
+    assert entries["consistency"]["metrics"]["accuracy"]["value"] == 0.75
+
+
+def test_answers_that_were_given_are_no_draws():
+    given = {"correct_answer_1": ["a"] * 9, "correct_answer_2": ["b"] * 9, "q": list("abcdefghi")}
+    with pytest.raises(InputError) as refused:
+        cal.audit(given)
+    assert "sampled answers" not in str(refused.value)

@@ -132,7 +132,7 @@ def test_label_free_input_is_refused_with_the_reason_and_the_next_step(tmp_path)
     assert done.returncode == 2
     said = " ".join(done.stderr.split())
     assert "there is a confidence (confidence), but no column 'correct'" in said
-    assert "`calibrant label next TABLE --out batch.csv`" in said
+    assert f"`calibrant label next {tmp_path / 't.csv'} --out batch.csv`" in said
 
 
 def test_draws_with_meanings_get_a_sem_ece_block():

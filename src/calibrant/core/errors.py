@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from calibrant.core.hints import Hint
+from calibrant.core.hints import TABLE, Hint
 
 
 class CalibrantError(Exception):
@@ -88,7 +89,9 @@ class InputError(CalibrantError, ValueError):
     def _told(self, text: str) -> str:
         if self._names is None or not isinstance(text, Hint):
             return text
-        return text.shell(self._names)
+        # A command is complete: it names the file, where the data lie in one.
+        table = self.source if self.source and os.path.exists(self.source) else TABLE
+        return text.shell(self._names, table)
 
 
 class PossibleReading(NamedTuple):

@@ -79,6 +79,11 @@ class Call:
         self.data = tuple(str(part) for part in data)
         self.settings = {name: value for name, value in settings.items() if value is not None}
 
+    def about(self, table: str) -> Call:
+        """Return the call with a file for what lies in memory."""
+        data = (table if part == TABLE else part for part in self.data)
+        return Call(self.verb, *data, **self.settings)
+
     def _option(self, name: str) -> Declared:
         # An option may be so new that it is not stored yet: a message can name it.
         return declared_options(self.verb).get(name) or Declared(name.replace("_", "-"), "", None)
@@ -226,15 +231,17 @@ class Hint(str):
         message.template, message.data, message.values = template, texts, values
         return message
 
-    def shell(self, names: Mapping[str, str] | None = None) -> str:
+    def shell(self, names: Mapping[str, str] | None = None, table: str = TABLE) -> str:
         """Return the message for a command line.
 
         Parameters
         ----------
         names
             Names of options by argument, where the two differ.
+        table
+            The file that calls in it are about.
         """
-        return _filled(self.template, self.data, self.values, names or {})
+        return _filled(self.template, self.data, self.values, names or {}, table)
 
     def __add__(self, other: str, /) -> Hint:
         """Return both messages in one; text stays as it is."""
@@ -261,6 +268,7 @@ def _filled(
     data: tuple[str | Call, ...],
     values: Mapping[str, Any],
     names: Mapping[str, str] | None,
+    table: str = TABLE,
 ) -> str:
     """Fill in the names; `names` is None for Python."""
 
@@ -270,9 +278,9 @@ def _filled(
         if name.isdigit():
             value = data[int(name)] if int(name) < len(data) else match[0]
         if isinstance(value, Call):
-            return value.python() if names is None else value.shell()
+            return value.python() if names is None else value.about(table).shell()
         if isinstance(value, Hint) and names is not None:
-            return value.shell(names)
+            return value.shell(names, table)
         if name.isdigit():
             return str(value)
         return _argument(name, value) if names is None else _flag(name, value, names)

@@ -1,5 +1,6 @@
 """What is asked where a table leaves a doubt, and what is said where it cannot be read."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,11 +14,11 @@ from calibrant.core.errors import (
     QuestionError,
     UnavailableError,
 )
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import TABLE, Call, Hint
 from calibrant.data.reading.assignment import ReadingDecision
 from calibrant.data.reading.candidates import Match, ReadingChoice
 from calibrant.data.reading.cells import Column, meaning_of
-from calibrant.data.reading.names import columns_called, name_roles
+from calibrant.data.reading.names import columns_called, name_roles, tokens
 from calibrant.data.reading.outcomes import outcome_candidates
 from calibrant.data.reading.record import FRACTION
 
@@ -156,10 +157,9 @@ def refusal(
             return _neither(why, names)
         result = peer[0]
     if lacks == "confidence":
-        sampled = columns_called("sampled", names)
         rule = f"there are grades ({result}), but there is no column 'confidence'"
-        if sampled and " = " in result:
-            return UnavailableError(rule, hint=_sampled(sampled[0], names))
+        if " = " in result and (draws := sampled_columns(names)):
+            return UnavailableError(rule, hint=_grade_draws(draws, names))
         text = ", ".join(names[:12])
         hint = Hint("name it with {confidence} (there are: {0})", text)
         error = NoConfidenceError(rule, hint=hint)
@@ -172,27 +172,55 @@ def refusal(
     hint = Hint(
         "name that column with {correct} (there are: {0}); without one, label a batch: `{next}`",
         ", ".join(names[:12]),
-        next=Call("label next", "TABLE", out="batch.csv"),
+        next=Call("label next", TABLE, out="batch.csv"),
     )
     return UnavailableError(rule, hint=hint)
 
 
 def _neither(why: str, names: Sequence[str]) -> InputError:
-    sampled = columns_called("sampled", names)
     rule = why or "there is neither a confidence nor an outcome here: no column 'confidence'"
-    if sampled and not why:
-        return UnavailableError(rule, hint=_sampled(sampled[0], names))
+    if not why and (draws := sampled_columns(names)):
+        return UnavailableError(rule, hint=_grade_draws(draws, names))
     hint = Hint("name both with {confidence} and {correct} (there are: {0})", ", ".join(names[:12]))
     return InputError(rule, hint=hint)
 
 
-def _sampled(column: str, names: Sequence[str]) -> Hint:
+def sampled_columns(names: Sequence[str]) -> list[str]:
+    """Return the column of sampled answers, or the columns that hold one draw each.
+
+    Examples
+    --------
+    >>> sampled_columns(["q", "sample_1", "sample_2", "gold"]), sampled_columns(["id", "answers"])
+    (['sample_1', 'sample_2'], ['answers'])
+    """
+    if listed := columns_called("sampled", names):
+        return listed[:1]
+    stems: dict[str, list[str]] = {}
+    for name in names:
+        match = re.fullmatch(r"(.*[^\W\d_])[\W_]*\d+\]?", name)
+        if match and (words := tokens(match[1])) and columns_called("sampled", [f"{words[-1]}s"]):
+            stems.setdefault(match[1], []).append(name)
+    several = (
+        columns
+        for stem, columns in stems.items()
+        # `correct_answer_1` and `wrong answer 2` were given, not sampled.
+        if len(columns) > 1 and not name_roles(stem).gold >= 2 and not name_roles(stem).wrong
+    )
+    return next(several, [])
+
+
+def _grade_draws(draws: Sequence[str], names: Sequence[str]) -> Hint:
+    columns, known = ", ".join(map(repr, draws)), columns_called("reference", names)
+    text = "if {0} holds sampled answers, have them graded: "
+    text = text if len(draws) == 1 else text.replace("holds", "hold")
+    if len(known) == 1:
+        call = Call("audit", TABLE, samples=",".join(draws), reference=known[0])
+        return Hint(text + "`{call}`", columns, call=call)
     return Hint(
-        "if {0} holds sampled answers, have them graded: {samples} and {reference} with the "
-        "column of right answers (there are: {1})",
-        repr(column),
+        text + "{samples} and {reference} with the column of right answers (there are: {1})",
+        columns,
         ", ".join(names),
-        samples=column,
+        samples=",".join(draws),
     )
 
 
