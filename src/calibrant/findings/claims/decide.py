@@ -163,6 +163,7 @@ def decide_claims(entry: DecideEntry, *, named: bool, stated: float = 1.0) -> It
 
 def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
     text, labels_needed = entry.certified, entry.labels_needed
+    fails = (entry.delta or 0.0) * entry.among
     fewest = math.ceil(math.log(entry.delta or 1.0) / math.log1p(-limit) - 1e-9)
     # A threshold with fewer rows passes no test, whatever its error.
     errors = [point.error.numbers[0] for point in entry.curve if (point.error.n or 0) >= fewest]
@@ -172,7 +173,8 @@ def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
         {
             **asdict(entry.promise),
             "n": entry.n,
-            "sure": 1 - (entry.delta or 0.0) * entry.among,
+            "sure": 1 - fails,
+            "fails": fails,
             "more": None if labels_needed is None else max(labels_needed - entry.n, 0),
             "lowest": min(errors, default=None),
             "fewest": fewest,
