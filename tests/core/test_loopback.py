@@ -9,13 +9,14 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
-from calibrant.apps.serving.engine import Breaker, Served, ServingEngine
+from calibrant.apps.serving.engine import Served, ServingEngine
 from calibrant.apps.serving.front import Front
 from calibrant.apps.serving.measure import PassedOn
 from calibrant.apps.view import PageServer
 from calibrant.data.label_store import LabelStore
 from calibrant.labels.labelling.session import LabelSession
 from calibrant.labels.page.server import LabelServer
+from calibrant.models.dispatch.limits import Breaker
 from calibrant.models.ledger import Ledger
 
 SECRET = "secret words"

@@ -12,9 +12,9 @@ from aiohttp import web
 
 import calibrant as cal
 from calibrant.apps.serve import open_front
-from calibrant.apps.serving.engine import Breaker
 from calibrant.core.errors import InputError
 from calibrant.data import Study
+from calibrant.models.dispatch.limits import Breaker
 from calibrant.models.ledger import Ledger
 from calibrant.trust.policy import RawScore, SelectivePolicy
 from calibrant.verbs.run import run
@@ -435,7 +435,7 @@ def test_an_endpoint_that_keeps_failing_is_left_alone(tmp_path):
             async with served(tmp_path, policy, endpoint.url) as (ask, front):
                 dispatcher = front.engine.measures["m"]._dispatcher
                 dispatcher.first_backoff_s, dispatcher.patience_s = 0.001, 0.5
-                for _ in range(5):
+                for _ in range(3):
                     assert (await ask(question()))[0] == 502
                 before = len(endpoint.calls)
                 status, _body, headers = await ask(question())

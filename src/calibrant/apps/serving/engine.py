@@ -30,48 +30,10 @@ from calibrant.apps.serving.replies import (
 from calibrant.core.errors import StorageError
 from calibrant.data.mend.recalibration_map import RecalibrationMap
 from calibrant.models.dispatch.commit import GroupCommit
+from calibrant.models.dispatch.limits import Breaker
 from calibrant.models.ledger import Ledger
 from calibrant.trust.policy import UNIT
 from calibrant.trust.policy_file import CALLER, Cell, Row, Said, Step
-
-FAILURES = 5
-"""Failures in a row after which a model is left alone for a while."""
-LEFT_ALONE_S = 20.0
-LONGEST_S = 300.0
-
-
-@dataclass
-class Breaker:
-    """Leaves an endpoint alone that fails again and again; one call then finds out if it is back.
-
-    Examples
-    --------
-    >>> breaker = Breaker()
-    >>> for _ in range(5):
-    ...     breaker.failed(now=0.0)
-    >>> breaker.closed_for(now=1.0), breaker.closed_for(now=21.0)
-    (19.0, 0.0)
-    """
-
-    failures: int = 0
-    until: float = 0.0
-    pause_s: float = LEFT_ALONE_S
-
-    def closed_for(self, now: float) -> float:
-        """Return the seconds for which nothing is sent."""
-        return max(0.0, self.until - now)
-
-    def failed(self, now: float) -> None:
-        """Note a failure."""
-        self.failures += 1
-        if self.failures >= FAILURES:
-            self.until = now + self.pause_s
-            self.pause_s = min(LONGEST_S, 2 * self.pause_s)
-
-    def answered(self) -> None:
-        """Note that it is back."""
-        self.failures, self.until, self.pause_s = 0, 0.0, LEFT_ALONE_S
-
 
 RECENT = 200
 """Questions of late that are held against the labelled ones."""
@@ -236,8 +198,8 @@ class ServingEngine:
 
     async def _measured(self, model: str, asked: Asked) -> tuple[Measured, float]:
         """Ask one model; who asks the same at the same time shares the answer and its cost."""
-        breaker = self.breakers[model]
-        remainder = breaker.closed_for(time.monotonic())
+        breaker, began = self.breakers[model], time.monotonic()
+        remainder = breaker.closed_for(began)
         if remainder > 0:
             raise UpstreamError(
                 f"{model} has failed and is tried again in {remainder:.0f} s", 503, remainder
@@ -265,7 +227,7 @@ class ServingEngine:
             raise
         finally:
             flight.waiting -= 1
-        breaker.answered()
+        breaker.answered(began)
         self.standing.see(model, measurements.answered_by, measurements.fingerprint)
         if not first:
             return measurements, 0.0

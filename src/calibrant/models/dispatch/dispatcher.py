@@ -21,7 +21,6 @@ from calibrant.models.dispatch.limits import AdaptiveLimit, Budget, Trouble, pro
 from calibrant.models.dispatch.run import Run
 from calibrant.models.dispatch.watch import EndpointWatch
 from calibrant.models.endpoints.http import HttpClient
-from calibrant.models.endpoints.pool import PoolClient
 from calibrant.models.endpoints.refused import Refusals
 from calibrant.models.ledger import Caps, Ledger, LedgerKey
 from calibrant.models.protocol import Client, PreparingClient, ReplayingClient, Request
@@ -86,15 +85,14 @@ class Dispatcher:
         first_backoff_s: float = 0.5,
         unkept: Callable[[int], None] | None = None,
     ) -> None:
-        most = min(max_concurrency, client.capabilities.concurrency or max_concurrency)
-        if isinstance(client, PoolClient):
-            most *= len(client.members)
+        members = getattr(client, "members", [client])
+        concurrency = client.capabilities.concurrency or max_concurrency
+        most = min(max_concurrency, concurrency) * len(members)
         self.client = client
         # Asked once: a check against a protocol takes longer than reading an answer.
         self._preparing = client if isinstance(client, PreparingClient) else None
         self.replaying = client if isinstance(client, ReplayingClient) else None
         self.ledger = ledger
-        members = getattr(client, "members", [client])
         self.learning = [item for item in members if isinstance(item, HttpClient)]
         self._recall_refusals()
         self.max_attempts = max_attempts

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from calibrant.core.errors import BudgetError
 from calibrant.models.asks import Price
 from calibrant.models.ledger import Caps, Refusal
@@ -137,6 +139,50 @@ class AdaptiveLimit:
     def leave(self, listener: Callable[[], None]) -> None:
         """Call it no more."""
         self._listeners.remove(listener)
+
+
+FAILURES = 3
+"""Failures in a row after which an endpoint is left out."""
+LEFT_OUT_S = 20.0
+"""Seconds after which a call finds out whether it is back; doubled while it is not."""
+LONGEST_S = 300.0
+
+
+class Breaker(Struct):
+    """Leaves an endpoint alone that fails again and again.
+
+    Examples
+    --------
+    >>> breaker = Breaker()
+    >>> [breaker.failed(now=0.0) for _ in range(4)]
+    [False, False, True, False]
+    >>> breaker.closed_for(now=1.0), breaker.closed_for(now=21.0)
+    (19.0, 0.0)
+    """
+
+    failures: int = 0
+    since: float = 0.0
+    until: float = 0.0
+    pause_s: float = LEFT_OUT_S
+
+    def closed_for(self, now: float) -> float:
+        """Return the seconds for which nothing is sent."""
+        return max(0.0, self.until - now)
+
+    def failed(self, now: float, *, for_good: bool = False) -> bool:
+        """Note a failure; return whether the endpoint is left out from now on."""
+        self.failures = max(self.failures + 1, FAILURES * for_good)
+        # Calls that were under way when it was left out fail one by one.
+        if self.failures < FAILURES or now < self.until:
+            return False
+        self.since, self.until = now, now + self.pause_s
+        self.pause_s = min(LONGEST_S, 2 * self.pause_s)
+        return True
+
+    def answered(self, began: float) -> None:
+        """Note an answer to a call; one from before it was left out does not show it is back."""
+        if began >= self.since:
+            self.failures, self.until, self.pause_s = 0, 0.0, LEFT_OUT_S
 
 
 async def happens(event: asyncio.Event, *, within_s: float) -> bool:

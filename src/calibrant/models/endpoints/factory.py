@@ -1,38 +1,35 @@
-"""From a plain description to a client: an endpoint, or the replay of a ledger."""
+"""From a description to a client: an endpoint, several as one, or the replay of a ledger."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 from msgspec import Struct
 from msgspec.json import decode
+from msgspec.structs import replace
 
 from calibrant.core.errors import (
     CapabilityError,
     InputError,
     PermanentClientError,
+    TransientClientError,
     did_you_mean,
     require_known,
 )
+from calibrant.models import protocol
 from calibrant.models.asks import PRESETS, adjusted
+from calibrant.models.dispatch.limits import FAILURES, AdaptiveLimit, Breaker
 from calibrant.models.endpoints.embedded import EmbeddedClient
-from calibrant.models.endpoints.pool import PoolClient
 from calibrant.models.endpoints.provider import BatchClient, ProviderClient
 from calibrant.models.endpoints.secrets import key_from_environment
 from calibrant.models.ledger import Ledger, LedgerKey
-from calibrant.models.protocol import (
-    Capabilities,
-    Client,
-    Completion,
-    Json,
-    PreparingClient,
-    Request,
-)
+from calibrant.models.protocol import Capabilities, Client, Completion, Json, Request
 from calibrant.models.replies.codec import canonical_request, decode_completion
 
 EVERYTHING = Capabilities(
@@ -103,9 +100,8 @@ class ReplayClient:
         self, request: Request, *, purpose: str, first_draw: int, n: int
     ) -> list[Completion]:
         """Return the draws as they were then, or raise where one is missing."""
-        key = LedgerKey(
-            self.endpoint, self.resolve(request.model), purpose, canonical_request(request)
-        )
+        model, body = self.resolve(request.model), canonical_request(request)
+        key = LedgerKey(self.endpoint, model, purpose, body)
         ids = [id_ for id_ in self._ledger.find([key]) if id_ is not None]
         target = range(first_draw, first_draw + n)
         rows = self._ledger.draws(ids, below=target.stop)
@@ -131,8 +127,7 @@ class ReplayClient:
             ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Where draws of a model name came from, sampling settings always sent, what was asked for."""
 
     endpoint: str
@@ -157,16 +152,16 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
     A client may add sampling settings to every request; those of most requests are taken for
     them.
     """
-    observed: dict[str, Counter[tuple[str, str, bytes]]] = {}
+    observed: defaultdict[str, Counter[tuple[str, str, bytes]]] = defaultdict(Counter)
     request: dict[str, Capabilities] = {}
-    nothing = replace(EVERYTHING, seed=False, logprobs=False, top_logprobs=0)
+    nothing = changed(EVERYTHING, seed=False, logprobs=False, top_logprobs=0)
     for _, key in ledger.requests():
         if endpoint is None or key.endpoint == endpoint:
             body = decode(key.body, type=KeptRequest)
             sampler = orjson.dumps(body.sampler)
-            observed.setdefault(body.model, Counter())[key.endpoint, key.model, sampler] += 1
+            observed[body.model][key.endpoint, key.model, sampler] += 1
             able = request.get(body.model, nothing)
-            request[body.model] = replace(
+            request[body.model] = changed(
                 able,
                 seed=able.seed or body.seed is not None,
                 logprobs=able.logprobs or body.logprobs,
@@ -186,6 +181,127 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
         place, resolved, sampler = counts.most_common(1)[0][0]
         sources[name] = Source(place, resolved, orjson.loads(sampler), request[name])
     return sources
+
+
+MOST_CALLS = 256
+
+
+class _Member(Struct):
+    """One of the endpoints, and how it does."""
+
+    client: protocol.PreparingClient
+    limit: AdaptiveLimit
+    breaker: Breaker
+    under_way: int = 0
+
+    @property
+    def load(self) -> float:
+        """Calls under way and waiting, per place."""
+        return self.under_way / max(1, self.limit.allowed)
+
+    def is_out(self, now: float) -> bool:
+        """Whether it is left out, or is being tried by a first call after that."""
+        tried = self.breaker.failures >= FAILURES and self.under_way > 0
+        return tried or self.breaker.closed_for(now) > 0
+
+
+class PoolClient:
+    """Endpoints that serve the same model with the same settings, asked as one.
+
+    Which of them answers is written down with the draw (`Completion.served_by`) and is no part
+    of the ledger key: a draw is the same draw whoever computed it.
+
+    Parameters
+    ----------
+    clients
+        The endpoints.
+    name
+        Name in the ledger key; the first endpoint's by default, so that a study that began
+        with one server keeps its draws when more are added behind it.
+    """
+
+    def __init__(
+        self, clients: Sequence[protocol.PreparingClient], *, name: str | None = None
+    ) -> None:
+        names = [client.endpoint for client in clients]
+        if len(set(names)) != len(names) or not names:
+            raise InputError(f"the endpoints of a pool differ from each other, got {names}")
+        self.capabilities = clients[0].capabilities
+        most = self.capabilities.concurrency or MOST_CALLS
+        self._members = [_Member(client, AdaptiveLimit(most), Breaker()) for client in clients]
+        self.endpoint = name or names[0]
+
+    @property
+    def members(self) -> list[protocol.PreparingClient]:
+        """The clients themselves."""
+        return [member.client for member in self._members]
+
+    def resolve(self, model: str) -> str:
+        """Return the exact model behind the name."""
+        return self._members[0].client.resolve(model)
+
+    def prepare(self, request: Request) -> Request:
+        """Return the request as it will be sent, or raise CapabilityError."""
+        return self._members[0].client.prepare(request)
+
+    async def ask(self, request: Request) -> list[Completion]:
+        """Ask the endpoint that has most room; raise ElsewhereError where another may do."""
+        member = self._choose()
+        member.under_way += 1
+        try:
+            await member.limit.acquire()
+            began = time.monotonic()
+            try:
+                completions = await member.client.ask(request)
+            finally:
+                member.limit.release()
+        except (TransientClientError, protocol.EndpointRefusedError) as error:
+            raise self._failed(member, error) from None
+        finally:
+            member.under_way -= 1
+        member.limit.succeeded()
+        member.breaker.answered(began)
+        name = member.client.endpoint
+        return [replace(completion, served_by=name) for completion in completions]
+
+    async def close(self) -> None:
+        """Close all of them."""
+        for member in self._members:
+            await member.client.close()
+
+    def _choose(self) -> _Member:
+        now = time.monotonic()
+        usable = [member for member in self._members if not member.is_out(now)]
+        if usable:
+            return min(usable, key=lambda member: member.load)
+        # Where all are left out, the one that may come back first is asked all the same: its
+        # error then reaches the dispatcher, which knows how long to wait and when to give up.
+        return min(self._members, key=lambda member: member.breaker.until)
+
+    def _failed(
+        self, member: _Member, error: TransientClientError | protocol.EndpointRefusedError
+    ) -> TransientClientError | protocol.EndpointRefusedError:
+        """Note the failure; return the error that the dispatcher is to see."""
+        now, name = time.monotonic(), member.client.endpoint
+        limited = left_out = False
+        if isinstance(error, protocol.OverloadError):
+            # Its own calls wait as long as it asks; the others need not.
+            member.limit.overloaded(now=now, retry_after=error.retry_after)
+            limited = error.rate_limited
+        if not limited:  # what asks for patience is alive
+            refused = isinstance(error, protocol.EndpointRefusedError)
+            left_out = member.breaker.failed(now, for_good=refused)
+        remaining = sum(not peer.is_out(now) for peer in self._members if peer is not member)
+        if not remaining:
+            return error
+        elsewhere = protocol.ElsewhereError(f"{name}: {error}", rate_limited=limited)
+        if left_out:
+            elsewhere.left_out = name
+            elsewhere.notice = (
+                f"{name} is left out for {member.breaker.closed_for(now):.0f} s ({error}); "
+                f"{remaining} of {len(self._members)} endpoints go on"
+            )
+        return elsewhere
 
 
 SHARED = (
@@ -261,11 +377,9 @@ def _open_pool(spec: Mapping[str, Any]) -> Client:
     urls = list(spec["base_url"])
     if not urls or not all(isinstance(url, str) for url in urls):
         raise InputError(f"base_url is an address or a list of addresses, got {urls!r}")
-    remainder = {
-        name: value for name, value in spec.items() if name not in ("base_url", "endpoint")
-    }
-    members = [open_client({**remainder, "base_url": url}) for url in urls]
-    return PoolClient(cast("list[PreparingClient]", members), name=spec.get("endpoint"))
+    members = [open_client({n: v for n, v in spec.items() if n != "endpoint"} | {"base_url": url})
+               for url in urls]  # fmt: skip
+    return PoolClient(cast("list[protocol.PreparingClient]", members), name=spec.get("endpoint"))
 
 
 def _options(spec: Mapping[str, Any], settings: tuple[str, ...]) -> dict[str, Any]:
