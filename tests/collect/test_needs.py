@@ -1,9 +1,9 @@
 """What the methods need decides what is asked, each thing once."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from calibrant.answers.confidence import METHODS
 from calibrant.answers.confidence import NEEDS as DECLARED

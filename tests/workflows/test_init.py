@@ -5,9 +5,9 @@ import pty
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from calibrant.core.errors import InputError
 from calibrant.data import Study

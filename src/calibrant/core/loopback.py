@@ -17,11 +17,12 @@ import traceback
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 from aiohttp import web
+from msgspec import Struct
 
 from calibrant.core.connections import BACKLOG, QUEUE, Connections
 from calibrant.core.errors import CalibrantError, InputError
@@ -118,8 +119,7 @@ class _Quiet:
             sys.stderr.write(f"{self._command}: connections are refused: {why}\n")
 
 
-@dataclass(slots=True)
-class Loopback:
+class Loopback(Struct):
     """Listens for whoever holds the token, and turns everybody else away.
 
     Parameters
@@ -154,7 +154,7 @@ class Loopback:
     token: str
     command: str
     cookie: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     also: Callable[[web.Request], str | None] = _nothing
     say: Callable[[int, str], web.Response] = said
     error_status: int = 400
@@ -164,7 +164,7 @@ class Loopback:
     gone: bool = False
     hosts: frozenset[str] = frozenset()
     runner: web.AppRunner | None = None
-    connections: Connections = field(default_factory=Connections)
+    connections: Connections = msgspec.field(default_factory=Connections)
 
     def app(self, *, most_body: int) -> web.Application:
         """Return an application without routes, behind the checks."""

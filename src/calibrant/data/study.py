@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from calibrant.core.document import dump_document, kind_of, load_document, load_toml
 from calibrant.core.errors import InputError, SchemaError, did_you_mean
@@ -76,8 +77,7 @@ SCORES = TableSchema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TabularTask:
+class TabularTask(Struct, frozen=True):
     """How a row becomes a question.
 
     Parameters
@@ -100,7 +100,7 @@ class TabularTask:
     positive: Any
     question: str
     columns: Mapping[str, str]
-    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, str]] = {}
     introduction: str = "Here is what is known about one case."
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -93,8 +92,7 @@ class Outcome(Struct, frozen=True):
         return len(self.draws) == self.ask.draws
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointNote:
+class EndpointNote(Struct, frozen=True):
     """Something the endpoint does that a reader of the results must know.
 
     `kind` is a short name (``draws-not-independent``, ``logprobs-refused``,
@@ -108,8 +106,7 @@ class EndpointNote:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """Money for a million tokens, prompt and completion; from when and where the price is."""
 
     prompt: float
@@ -128,8 +125,7 @@ class Price:
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What is missing in the ledger and what it would take at most.
 
     `prompt_tokens` is estimated from the length of the texts, `completion_tokens` is the most
@@ -145,8 +141,7 @@ class Plan:
     cost: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunProgress:
+class RunProgress(Struct, frozen=True):
     """Counts of a run so far; `notice` is a sentence for the user, where there is a new one."""
 
     asks_done: int = 0
@@ -196,8 +191,7 @@ REASONING = {"logprobs": False, "top_logprobs": 0, "temperature": False, "thinki
 """What a model gives that is known to think; its room for that where nobody said how much."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderPreset:
+class ProviderPreset(Struct, frozen=True):
     """One provider, as ``presets.toml`` describes it.
 
     Parameters
@@ -229,12 +223,12 @@ class ProviderPreset:
     thinks: str | None = None
     max_tokens_field: str = "max_tokens"
     seed_field: str = "seed"
-    sampler: Mapping[str, float] = field(default_factory=dict)
+    sampler: Mapping[str, float] = {}
     integer_logprobs: bool = False
     one_choice_counted: bool = False
     key_header: str = "Authorization"
     key_prefix: str = "Bearer "
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
 
     def capabilities_of(self, model: str) -> Capabilities:
         """Return what this model can give.
@@ -263,12 +257,12 @@ def adjusted(base: Capabilities, changes: Mapping[str, Json] | None) -> Capabili
     calibrant.core.errors.InputError: there is no capability 'nativ_n'
       -> did you mean 'native_n'?
     """
-    names = [item.name for item in fields(Capabilities)]
+    names = Capabilities.__struct_fields__
     require_known(changes or {}, names, "there is no capability {}")
     values: dict[str, Any] = dict(changes or {})
     if "samplers" in values:
         values["samplers"] = tuple(values["samplers"])
-    return dataclasses.replace(base, **values)
+    return replace(base, **values)
 
 
 def check_request(request: Request, able: Capabilities, *, endpoint: str) -> None:

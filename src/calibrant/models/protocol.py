@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -92,7 +90,7 @@ class Request(Struct, frozen=True, gc=False):
     seed: int | None = None
     stop: tuple[str, ...] = ()
     schema: Mapping[str, Json] | None = None
-    sampler: Mapping[str, float] = msgspec.field(default_factory=dict)
+    sampler: Mapping[str, float] = {}
     thinking_tokens: int = 0
     extra: Mapping[str, Json] | None = None
     body: Mapping[str, Json] | None = None
@@ -195,7 +193,7 @@ class Completion(Struct, frozen=True, rename=_STORED):
     seed: int | None = None
     native_n: bool = True
     latency_s: float = 0.0
-    sampler: Mapping[str, float] = msgspec.field(default_factory=dict)
+    sampler: Mapping[str, float] = {}
     logprobs_refused: str | None = None
     served_by: str | None = None
     end_logprob: float | None = None
@@ -209,8 +207,7 @@ class Completion(Struct, frozen=True, rename=_STORED):
     fingerprint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True):
     """What an endpoint can give; asking for more is an error before anything is sent.
 
     Parameters

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 from scipy import special
 
 from calibrant.bench.measures.leaves import ScoreRows

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import astuple
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, Indices
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """Rows that are pooled, and their weight in the average over domains."""
 
     domain: str
@@ -70,8 +69,7 @@ def mixes_of(ks: Collection[int]) -> list[list[int]]:
     return [ordered[: end + 1] for end in range(len(ordered))]
 
 
-@dataclass(frozen=True)
-class ScoreRows:
+class ScoreRows(Struct, frozen=True):
     """The scores of one model and method as arrays."""
 
     question: Array
@@ -101,9 +99,7 @@ class ScoreRows:
 
     def take(self, rows: Array) -> ScoreRows:
         """Return these rows alone."""
-        columns = vars(self).items()
-        taken: dict[str, Any] = {k: None if v is None else v[rows] for k, v in columns}
-        return ScoreRows(**taken)
+        return ScoreRows(*(None if column is None else column[rows] for column in astuple(self)))
 
     def of_k(self, ks: Collection[int]) -> ScoreRows:
         """Return the questions with one of these numbers of right answers."""

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from calibrant.bench.measures.leaves import Leaf
@@ -18,8 +18,7 @@ _LEAST_RARER = 5
 _USUAL = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class MacroPart:
+class MacroPart(Struct, frozen=True):
     """A value within one leaf, its standard error and number of questions."""
 
     value: float
@@ -27,8 +26,7 @@ class MacroPart:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class Macro:
+class Macro(Struct, frozen=True):
     """The mean over parts, and the parts where it is undefined."""
 
     estimate: Estimate

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from scipy import special
 
@@ -21,8 +21,7 @@ from calibrant.metrics.stats.bootstrap import percentile_interval
 from calibrant.metrics.stats.multiplicity import holm
 
 
-@dataclass(frozen=True, slots=True)
-class AreaDifference:
+class AreaDifference(Struct, frozen=True):
     """Difference of two AUROCs (first minus second), and how surely it is not 0.
 
     `p` is two-sided: twice the smaller share of draws on either side of 0, where one draw is
@@ -234,8 +233,7 @@ def _detectable(error: float, tests: int) -> float:
     return float(special.ndtri(1 - ALPHA / (2 * max(tests, 1))) + special.ndtri(0.8)) * error
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """How methods are compared: draws of the test, questions in each, level, seed and model."""
 
     draws: int
@@ -267,8 +265,7 @@ class _Mix:
         return _Pair(first, second, self)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(Struct, frozen=True):
     """Two methods on the questions that both have scored."""
 
     first: ScoreRows

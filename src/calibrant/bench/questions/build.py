@@ -2,8 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from calibrant.bench.questions.candidates import (
     Embed,
@@ -24,8 +25,7 @@ NAMED = "names its answer"
 DOMAINS = ("award", "office", "region", "math", "river", "language")
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
+class Benchmark(Struct, frozen=True):
     """Questions, and the table that says what they are made of."""
 
     questions: tuple[BenchQuestion, ...]

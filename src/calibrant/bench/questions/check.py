@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from itertools import combinations
 from math import isnan
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from calibrant.answers.semantics.grading.agreement import cohen_kappa
 from calibrant.bench.questions.candidates import repetitions
@@ -32,8 +32,7 @@ _LISTED = 200
 _Answers = dict[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Finding:
+class _Finding(Struct, frozen=True):
     question: BenchQuestion
     problem: str
     detail: str = ""

@@ -2,17 +2,18 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from calibrant.bench.questions.question import BenchQuestion, normalised
 from calibrant.bench.questions.wording import WORDINGS, Bounds, Wording
 from calibrant.core.errors import InputError
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One triple: `subject` has `obj`, where known with a value.
 
     A value known only within bounds (an area rounded to a class, a name with several
@@ -38,8 +39,7 @@ class Fact:
         return self.low, self.high
 
 
-@dataclass(frozen=True, slots=True)
-class FactSet:
+class FactSet(Struct, frozen=True):
     """All facts of one relation, with what reading and filtering them dropped.
 
     Parameters
@@ -71,14 +71,14 @@ class FactSet:
     relation: str
     source: str
     facts: Mapping[str, tuple[Fact, ...]]
-    dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    stages: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, Mapping[str, int]] = {}
+    stages: Mapping[str, int] = {}
     date: str = ""
     complete: bool = True
     completeness: str = "complete as given: whoever gives the facts vouches for them"
     own_wording: Wording | None = None
     symmetric: bool = False
-    second: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    second: Mapping[str, frozenset[str]] = {}
     second_source: str = ""
 
     @property

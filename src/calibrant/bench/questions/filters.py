@@ -7,8 +7,10 @@ about it would call right answers wrong. So one unusable fact drops its whole su
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import normalised
@@ -27,8 +29,7 @@ _Groups = dict[str, list[Triple]]
 _Reason = Callable[[str, Sequence[Triple]], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Popularity:
+class Popularity(Struct, frozen=True):
     """Page views by domain and entity; the most viewed `top` from `minimum` on are kept.
 
     `listed` and `popular` count entities before names that several of them share are joined.
@@ -37,8 +38,8 @@ class Popularity:
     views: Mapping[str, Mapping[str, float]]
     minimum: float = 1_000
     top: int = 5_000
-    listed: Mapping[str, int] = field(default_factory=dict)
-    popular: Mapping[str, int] = field(default_factory=dict)
+    listed: Mapping[str, int] = {}
+    popular: Mapping[str, int] = {}
 
     def kept(self, domain: str) -> frozenset[str]:
         """Return the names that pass."""

@@ -3,10 +3,10 @@
 import bisect
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from calibrant.bench.questions.question import BenchQuestion
 from calibrant.core.arrays import named_stream
@@ -60,8 +60,7 @@ def _passes(number: int, base: int) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class NumberKind:
+class NumberKind(Struct, frozen=True):
     """Positive numbers of one kind: the member of index 1, 2, .., and how many are <= a number."""
 
     member: Callable[[int], int]

@@ -25,9 +25,10 @@ question; ``one`` words bounds that are one number ('in {low}').
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from calibrant.bench.questions.facts import Fact, FactSet, by_subject
 from calibrant.bench.questions.question import normalised
@@ -38,8 +39,7 @@ from calibrant.data import read_table
 from calibrant.models.study.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
+class _Window(Struct, frozen=True):
     """The number that bounds are about, and how they are worded."""
 
     column: str
@@ -47,8 +47,7 @@ class _Window:
     one: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Domain:
+class _Domain(Struct, frozen=True):
     """What a domain file says; `joiner` is its ``or``."""
 
     name: str

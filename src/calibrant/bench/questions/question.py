@@ -3,12 +3,12 @@
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from calibrant.answers.semantics.text.normalise import strip_accents
 from calibrant.core.errors import InputError
@@ -32,8 +32,7 @@ def normalised(text: str) -> str:
     return " ".join(words[1:] if len(words) > 1 and words[0] == "the" else words)
 
 
-@dataclass(frozen=True, slots=True)
-class BenchQuestion:
+class BenchQuestion(Struct, frozen=True):
     """A question whose right answers are known in full.
 
     Parameters
@@ -68,7 +67,7 @@ class BenchQuestion:
     subtype: str
     source: str
     kind: str = "open"
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = {}
     siblings: tuple[str, ...] = ()
     date: str = ""
 

@@ -4,9 +4,10 @@ import importlib.metadata
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from calibrant.answers.semantics.text.normalise import strip_accents
 from calibrant.bench.questions.facts import Fact, FactSet, by_subject
@@ -17,8 +18,7 @@ from calibrant.core.names import data_beside, optional_import
 _Sets = dict[str, frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class OfficialLanguages:
+class OfficialLanguages(Struct, frozen=True):
     """Nationwide official languages of UN member states, by ISO codes.
 
     `left_out` maps a state whose list is not certain to the languages that may be official there.
@@ -32,8 +32,7 @@ class OfficialLanguages:
     state_names: dict[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Division:
+class Division(Struct, frozen=True):
     """All divisions of one kind in one country; each is the tuple of its names."""
 
     country: str

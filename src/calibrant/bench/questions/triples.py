@@ -1,11 +1,11 @@
 """Read triples: published fact files, tables, and saved results of a SPARQL query."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from calibrant.bench.questions.wording import WORDINGS
 from calibrant.core.errors import InputError, did_you_mean, error_source
@@ -106,8 +106,7 @@ _OTHER_NAMES = {"country": "region"}
 _FORMATS = {".csv", ".jsonl", ".json", ".parquet", ".gz", ".ndjson"}
 
 
-@dataclass(frozen=True, slots=True)
-class Triple:
+class Triple(Struct, frozen=True):
     """One raw triple as read, before any filter: everything but its place may be missing."""
 
     domain: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from calibrant.core.names import Registry, data_beside
 
@@ -13,8 +14,7 @@ Bounds = tuple[float, float]
 WORDS: dict[str, Any] = data_beside(__file__, "data/wordings.toml")
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """What a question asks for: subjects of a relation, where it has them with bounds."""
 
     relation: str
@@ -22,8 +22,7 @@ class Parsed:
     bounds: Bounds | None
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(Struct, frozen=True):
     """The frame of a relation's questions.
 
     Parameters
@@ -138,8 +137,7 @@ def split_subjects(
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """How bounds are written and read back.
 
     Parameters

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from calibrant.core import errors
 from calibrant.models import protocol
@@ -41,21 +41,19 @@ class StoppedError(Exception):
     """The run is being stopped."""
 
 
-@dataclass(slots=True)
-class Job:
+class Job(Struct):
     """An ask with draws still to be got."""
 
     ask: Ask
     request: protocol.Request
     request_id: int
     calls_left: int = 0
-    new: dict[int, LedgeredDraw] = field(default_factory=dict)
+    new: dict[int, LedgeredDraw] = {}
     problem: Problem | None = None
     refilled: bool = False
 
 
-@dataclass(slots=True)
-class EndpointCall:
+class EndpointCall(Struct):
     """Draws of a job that are asked for together; they come without gaps.
 
     The ledger knows it as `attempt`, which asks for the first `n` of the draws. `tries` counts
@@ -76,8 +74,7 @@ class EndpointCall:
         return LedgerClaim(self.job.request_id, self.draws[0], self.n, tokens, money, budget.caps)
 
 
-@dataclass(slots=True)
-class Caller:
+class Caller(Struct):
     """Makes the calls of one run.
 
     A call gives its place at the endpoint back as soon as the answer is there: to keep it until
@@ -99,7 +96,7 @@ class Caller:
     commit: GroupCommit
     fail: Callable[[Exception], None]
     ended: Callable[[EndpointCall], None]
-    _stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _stop: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
     def stop(self) -> None:
         """Try nothing again; what is out may still come back."""

@@ -7,7 +7,6 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -211,8 +210,7 @@ NOBODY_S = 4.5
 SHORT = 160
 
 
-@dataclass(slots=True)
-class Trouble:
+class Trouble(Struct):
     """Failures since the last answer.
 
     Examples

@@ -3,7 +3,8 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from calibrant.core.names import data_beside
 from calibrant.models.asks import Ask, EndpointNote, LedgeredDraw
@@ -18,8 +19,7 @@ RARE = 1e-6
 HOPELESS_AFTER = 8
 
 
-@dataclass(slots=True)
-class _Repeats:
+class _Repeats(Struct):
     """Comparisons of a draw with an earlier draw of the same request."""
 
     compared: int = 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any, cast
 
@@ -154,14 +153,14 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
     """
     observed: defaultdict[str, Counter[tuple[str, str, bytes]]] = defaultdict(Counter)
     request: dict[str, Capabilities] = {}
-    nothing = changed(EVERYTHING, seed=False, logprobs=False, top_logprobs=0)
+    nothing = replace(EVERYTHING, seed=False, logprobs=False, top_logprobs=0)
     for _, key in ledger.requests():
         if endpoint is None or key.endpoint == endpoint:
             body = decode(key.body, type=KeptRequest)
             sampler = orjson.dumps(body.sampler)
             observed[body.model][key.endpoint, key.model, sampler] += 1
             able = request.get(body.model, nothing)
-            request[body.model] = changed(
+            request[body.model] = replace(
                 able,
                 seed=able.seed or body.seed is not None,
                 logprobs=able.logprobs or body.logprobs,

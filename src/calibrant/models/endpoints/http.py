@@ -6,7 +6,6 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import replace as changed
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -204,12 +203,12 @@ class HttpClient:
 
     def _fewer_draws(self, limits: refused.Refusals) -> None:
         most = 1 if "n" in limits.left_out else limits.at_most.get("n", self.capabilities.native_n)
-        self.capabilities = changed(self.capabilities, native_n=most)
+        self.capabilities = replace(self.capabilities, native_n=most)
 
     async def _call(self, request: protocol.Request) -> list[protocol.Completion]:
         raise NotImplementedError
 
-    async def exchanged(self, path: str, body: Any = None, *, form: Any = None) -> dict[str, Any]:
+    async def exreplace(self, path: str, body: Any = None, *, form: Any = None) -> dict[str, Any]:
         """Return what the endpoint says to a body or a form, or about a place, as JSON."""
         return self._json(await self._send(path, body, form=form))
 

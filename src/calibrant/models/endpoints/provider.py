@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import aiohttp
 import orjson
+from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.core.errors import InputError
@@ -69,7 +67,7 @@ class ProviderClient(HttpClient):
             )
         able = self.preset.capabilities_of(model)
         if api == "responses":
-            able = changed(able, native_n=1, seed=False)
+            able = replace(able, native_n=1, seed=False)
         self.wire = WIRES["responses" if api == "responses" else self.preset.wire]
         self.key_header, self.key_prefix = self.preset.key_header, self.preset.key_prefix
         self.own_headers = self.preset.headers
@@ -142,8 +140,7 @@ Result = tuple[int, bytes]
 """Status and body of one call, as if it had been sent alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batching:
+class Batching(Struct, frozen=True):
     """How one interface takes batches.
 
     `submit` sends calls and returns the batch's id; `results` returns what became of them, or None
@@ -187,7 +184,7 @@ class BatchClient:
     @property
     def capabilities(self) -> Capabilities:
         """What the provider can give; a batch takes many calls at a time."""
-        return dataclasses.replace(self._of.capabilities, concurrency=MOST_CALLS)
+        return replace(self._of.capabilities, concurrency=MOST_CALLS)
 
     def resolve(self, model: str) -> str:
         """Return the model's name."""
@@ -300,13 +297,13 @@ async def _submit_files(of: ProviderClient, path: str, bodies: Mapping[str, Json
     form = aiohttp.FormData({"purpose": "batch"})
     text = b"\n".join(map(orjson.dumps, lines))
     form.add_field("file", text, filename="calls.jsonl", content_type="application/jsonl")
-    file = await of.exchanged("/files", form=form)
+    file = await of.exreplace("/files", form=form)
     targets = {"input_file_id": file["id"], "endpoint": f"/v1{path}", "completion_window": "24h"}
-    return str((await of.exchanged("/batches", targets))["id"])
+    return str((await of.exreplace("/batches", targets))["id"])
 
 
 async def _file_results(of: ProviderClient, batch: str) -> dict[str, Result] | None:
-    about = await of.exchanged(f"/batches/{batch}")
+    about = await of.exreplace(f"/batches/{batch}")
     if about.get("status") not in ("completed", "failed", "expired", "cancelled"):
         return None
     results = {}
@@ -325,12 +322,12 @@ async def _file_results(of: ProviderClient, batch: str) -> dict[str, Result] | N
 
 async def _submit_messages(of: ProviderClient, path: str, bodies: Mapping[str, Json]) -> str:
     requests = [{"custom_id": id_, "params": body} for id_, body in bodies.items()]
-    return str((await of.exchanged(f"{path}/batches", {"requests": requests}))["id"])
+    return str((await of.exreplace(f"{path}/batches", {"requests": requests}))["id"])
 
 
 async def _message_results(of: ProviderClient, batch: str) -> dict[str, Result] | None:
     place = f"{of.wire.path}/batches/{batch}"
-    if (await of.exchanged(place)).get("processing_status") != "ended":
+    if (await of.exreplace(place)).get("processing_status") != "ended":
         return None
     results = {}
     for line in _lines(await of.fetched(f"{place}/results")):
@@ -349,11 +346,11 @@ async def _submit_content(of: ProviderClient, path: str, bodies: Mapping[str, Js
     requests = [{"request": body, "metadata": {"key": id_}} for id_, body in bodies.items()]
     batch = {"display_name": "calibrant", "input_config": {"requests": {"requests": requests}}}
     place = path.replace(":generateContent", ":batchGenerateContent")
-    return str((await of.exchanged(place, {"batch": batch}))["name"])
+    return str((await of.exreplace(place, {"batch": batch}))["name"])
 
 
 async def _content_results(of: ProviderClient, batch: str) -> dict[str, Result] | None:
-    about = await of.exchanged(f"/{batch}")
+    about = await of.exreplace(f"/{batch}")
     if not about.get("done"):
         return None
     inlined = (about.get("response") or {}).get("inlinedResponses") or {}

@@ -1,10 +1,10 @@
 """How each interface is written, and its answers in the form of chat completions."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from calibrant.core.errors import PermanentClientError, TransientClientError
 from calibrant.models.asks import ProviderPreset
@@ -24,8 +24,7 @@ _FINISH = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Wire:
+class Wire(Struct, frozen=True):
     """One interface: where a call goes, how it is written, and how its answer is read.
 
     `effort` is the field that says how long a model thinks, as ``outer.inner`` where it is nested.

@@ -6,10 +6,12 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Collection
-from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from calibrant.core.sqlite import statements
 
@@ -25,8 +27,7 @@ FROM draws
 _SUMS = "TOTAL(calls), TOTAL(tokens), TOTAL(money), TOTAL(reserved_tokens), TOTAL(reserved_money)"
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
+class Caps(Struct, frozen=True):
     """Limits of a ledger, all its runs and processes together; None is no limit.
 
     They are held before a call is sent: it is charged with the most that it can cost until its
@@ -45,8 +46,7 @@ class Refusal(NamedTuple):
     may_wait: bool
 
 
-@dataclass(slots=True)
-class Account:
+class Account(Struct):
     """Calls made, tokens and money spent, and the most that calls under way can still take."""
 
     calls: int = 0
@@ -285,8 +285,7 @@ class LedgerClaim(NamedTuple):
     caps: Caps | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDraw:
+class StoredDraw(Struct, frozen=True):
     """A draw as the ledger holds it. `cost` is None where no price was known."""
 
     request_id: int

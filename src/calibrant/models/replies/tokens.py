@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import NamedTuple, Protocol, overload
 
+from msgspec import Struct
+
 
 class TokenLogprob(NamedTuple):
     """One token, its natural log-probability at temperature 1, and the alternatives shown."""
@@ -24,8 +26,7 @@ class Shown(Protocol):
     logprob: float
 
 
-@dataclass(slots=True, eq=False)
-class Alternatives:
+class Alternatives(Struct, eq=False):
     """The alternatives of all tokens of an answer, end to end.
 
     Parameters

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from calibrant.data.study import Study, TabularTask
 from calibrant.models.asks import PRESETS
 from calibrant.models.ledger import Caps
 from calibrant.models.study.probes import PROBES, PROMPT_NAMES
-from calibrant.models.study.settings import NEEDED, Settings, setting
+from calibrant.models.study.settings import NEEDED, Settings
 
 CLIENTS = ("embedded", *PRESETS, "replay")
 EMBEDDED_MODEL = "smollm2-135m-instruct"
@@ -19,18 +21,16 @@ STYLES = ("plain", "short")
 WAYS = ("hybrid", "rules", "exact", "embeddings", "judge")
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionsConfig:
+class QuestionsConfig(Struct, frozen=True):
     """Where the questions come from."""
 
     path: Path
     layout: str = "auto"
-    limit: int | None = setting(None, low=1)
+    limit: Annotated[int | None, {"low": 1}] = None
     tabular: TabularTask | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelConfig:
+class ModelConfig(Struct, frozen=True):
     """A model: how the tables call it, and which client reaches it with which options.
 
     `prompts` and `temperature` differ from the study's where given, so that one model can take
@@ -41,13 +41,12 @@ class ModelConfig:
     client: str
     model: str
     price: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = {}
     prompts: PromptsConfig | None = None
     temperature: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingConfig:
+class SamplingConfig(Struct, frozen=True):
     """How often and how warm.
 
     `draws` independent draws at `temperature` for the methods that sample, one at temperature 0
@@ -55,13 +54,13 @@ class SamplingConfig:
     answers, `draws` where they are not given.
     """
 
-    draws: int = setting(20, low=1)
-    temperature: float = setting(1.0, high=2.0)
-    votes: int | None = setting(None, low=1)
-    restatements: int | None = setting(None, low=1)
-    candidates: int = setting(5, low=1)
-    topk: int = setting(3, low=1)
-    max_tokens: Mapping[str, int] = field(default_factory=dict)
+    draws: Annotated[int, {"low": 1}] = 20
+    temperature: Annotated[float, {"high": 2.0}] = 1.0
+    votes: Annotated[int | None, {"low": 1}] = None
+    restatements: Annotated[int | None, {"low": 1}] = None
+    candidates: Annotated[int, {"low": 1}] = 5
+    topk: Annotated[int, {"low": 1}] = 3
+    max_tokens: Mapping[str, int] = {}
 
     def times(self, probe: str) -> int:
         """Return how many draws this probe gets.
@@ -80,39 +79,35 @@ class SamplingConfig:
         return self.draws
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """A question with its answer, shown to the model before the question."""
 
     question: str
     answer: str
-    confidence: float = setting(0.9, high=1.0)
+    confidence: Annotated[float, {"high": 1.0}] = 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class PromptsConfig:
+class PromptsConfig(Struct, frozen=True):
     """Which prompt serves which purpose; names of shipped ones, or paths."""
 
-    style: str = setting("plain", choices=STYLES)
-    chosen: Mapping[str, str] = field(default_factory=dict)
+    style: Annotated[str, {"choices": STYLES}] = "plain"
+    chosen: Mapping[str, str] = {}
     examples: tuple[Example, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SemanticsConfig:
+class SemanticsConfig(Struct, frozen=True):
     """Who decides which answers mean the same and which are right."""
 
-    clustering: str = setting("hybrid", choices=WAYS)
-    grading: str = setting("hybrid", choices=WAYS)
+    clustering: Annotated[str, {"choices": WAYS}] = "hybrid"
+    grading: Annotated[str, {"choices": WAYS}] = "hybrid"
     embeddings: bool = False
     judge: ModelConfig | None = None
     max_judge_calls: int | None = None
-    judge_batch: int = setting(1, low=1)
+    judge_batch: Annotated[int, {"low": 1}] = 1
     math: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetConfig:
+class BudgetConfig(Struct, frozen=True):
     """Caps of the whole study, all its runs together.
 
     `when` says what a cap does: ``refuse`` sends nothing unless the most that the study can cost
@@ -123,7 +118,7 @@ class BudgetConfig:
     max_cost: float | None = None
     max_tokens: int | None = None
     max_calls: int | None = None
-    when: str = setting("refuse", choices=("refuse", "stop"))
+    when: Annotated[str, {"choices": ("refuse", "stop")}] = "refuse"
     prices: Path | None = None
     ask_above: float | None = None
 
@@ -138,17 +133,16 @@ class BudgetConfig:
         return self.caps != Caps()
 
 
-@dataclass(frozen=True, slots=True)
-class ScoringConfig:
+class ScoringConfig(Struct, frozen=True):
     """How scores are made, see `calibrant.answers.confidence.method.Options`; None is what is
     usual.
     """
 
-    variant: str | None = setting(None, choices=("default", "paper"))
-    about: str | None = setting(None, choices=("modal", "greedy"))
-    similarity: str | None = setting(None, choices=("classes", "embeddings", "lexical"))
+    variant: Annotated[str | None, {"choices": ("default", "paper")}] = None
+    about: Annotated[str | None, {"choices": ("modal", "greedy")}] = None
+    similarity: Annotated[str | None, {"choices": ("classes", "embeddings", "lexical")}] = None
     tau: float | None = None
-    impute: float | None = setting(None, high=1.0)
+    impute: Annotated[float | None, {"high": 1.0}] = None
     ensemble: Path | None = None
 
     @property
@@ -158,8 +152,7 @@ class ScoringConfig:
         return {name: value for name, value in choice.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class StudyConfig:
+class StudyConfig(Struct, frozen=True):
     """Everything that study.toml says."""
 
     folder: Path
@@ -174,7 +167,7 @@ class StudyConfig:
     scoring: ScoringConfig
     seed: int = 0
     candidate_pool: bool = False
-    concurrency: int = setting(64, low=1)
+    concurrency: Annotated[int, {"low": 1}] = 64
 
     def for_model(self, model: ModelConfig) -> StudyConfig:
         """Return the study as this model sees it: with its own prompts and temperature."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from calibrant.core.document import load_toml
 from calibrant.core.errors import BudgetError, InputError
@@ -90,8 +92,7 @@ ENOUGH_ANSWERS = 50
 COUNTED = ("draws_wanted", "draws_held", "calls", "prompt_tokens", "completion_tokens")
 
 
-@dataclass(frozen=True, slots=True)
-class ForecastRow:
+class ForecastRow(Struct, frozen=True):
     """What one probe of one model still takes; tokens and cost are the most it can be.
 
     `note` says how a number comes about that is a bound and no count. Where `calls` is such a
@@ -112,8 +113,7 @@ class ForecastRow:
     basis: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """All rows, and their sums. `cost` is None where a price is unknown."""
 
     rows: tuple[ForecastRow, ...]

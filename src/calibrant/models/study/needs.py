@@ -1,7 +1,8 @@
 """From what the wanted methods need to the probes that bring it."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from calibrant.core.errors import CapabilityError
 from calibrant.models.protocol import Capabilities
@@ -10,8 +11,7 @@ from calibrant.models.study.plan import Wanted, close_over_needs
 from calibrant.models.study.probes import NEEDS, POOL, PROBES, STATED_POOL, ProbedInput
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What one model is asked for, and which methods it cannot serve, with the reason."""
 
     wanted: Wanted

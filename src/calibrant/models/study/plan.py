@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 import msgspec
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from calibrant.core.errors import InputError
 from calibrant.models.asks import Ask, Price
@@ -22,8 +23,7 @@ KINDS = ("open", "choice", "number", "binary")
 _refused = partial(InputError, source="questions")
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedQuestion:
+class PlannedQuestion(Struct, frozen=True):
     """One row of the questions table, as far as asking needs it."""
 
     question_id: str
@@ -69,8 +69,7 @@ def with_turns(prompt: tuple[Message, ...], turns: tuple[Message, ...]) -> tuple
     return (*prompt[:-1], *turns[:-1], request)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """How many draws of each probe are wanted, which of them with token log-probs, and which
     with alternatives of every token.
 
@@ -116,8 +115,7 @@ def close_over_needs(probes: Iterable[str]) -> list[str]:
     return [name for name in PROBES if name in target]
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """What a second turn asks about."""
 
     answer: str
@@ -126,8 +124,7 @@ class Subject:
     samples: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(Struct, frozen=True):
     """What lets the runner recognise an outcome."""
 
     question: PlannedQuestion
@@ -142,8 +139,7 @@ class Tag:
         return ask.tag
 
 
-@dataclass(frozen=True, slots=True)
-class AskPlanner:
+class AskPlanner(Struct, frozen=True):
     """Turns questions into asks for one model.
 
     The request depends on the study file and the question alone, never on when or in which order
@@ -154,7 +150,7 @@ class AskPlanner:
     model: ModelConfig
     wanted: Wanted
     able: Capabilities
-    book: PromptBook = field(repr=False)
+    book: PromptBook
 
     @classmethod
     def of(
@@ -278,8 +274,7 @@ Extract = Callable[[PlannedQuestion, str], str | None]
 """Finds the final answer in a response; None where there is none."""
 
 
-@dataclass(frozen=True)
-class Inquiry:
+class Inquiry(Struct, frozen=True):
     """Everything that is to be asked.
 
     Parameters

@@ -15,7 +15,7 @@ In the draws table a row is named by question, model, purpose and draw:
 Rows of second turns name the answer they ask about in the column ``about``.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from calibrant.core.names import data_beside
 
@@ -25,8 +25,7 @@ _ASKED_AS = {POOL: "p_true", STATED_POOL: "self_ask"}
 TOP_TOKENS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """One kind of asking.
 
     Parameters
@@ -75,8 +74,7 @@ class Probe:
         return ("greedy", "samples") if self.candidates or self.per_sample else ("greedy",)
 
 
-@dataclass(frozen=True, slots=True)
-class ProbedInput:
+class ProbedInput(Struct, frozen=True):
     """What brings one kind of input.
 
     Parameters

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError, did_you_mean
@@ -15,7 +17,7 @@ from calibrant.data import Study
 from calibrant.models.protocol import Message
 from calibrant.models.study.config import Example, PromptsConfig, StudyConfig, parse_config
 from calibrant.models.study.probes import NEEDS, PROBES
-from calibrant.models.study.settings import NEEDED, Settings, setting
+from calibrant.models.study.settings import NEEDED, Settings
 
 FIELDS = ("question", "choices", "answer", "candidates", "k", "confidence", "verdict")
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -35,8 +37,7 @@ DEFAULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     r"""A prompt: an optional system text, worked examples, and the user's turn.
 
     Fields in braces are filled in: ``{question}``, ``{choices}`` (one lettered line per option),
@@ -47,13 +48,13 @@ class Prompt:
 
     name: str
     user: str
-    max_tokens: int = setting(low=1)
+    max_tokens: Annotated[int, {"low": 1}]
     system: str = ""
     reply: str = "{answer}"
     stop: tuple[str, ...] = ()
     examples: tuple[Mapping[str, str], ...] = ()
     accepts_examples: bool = False
-    shows: str = setting("answer", choices=("answer", "response"))
+    shows: Annotated[str, {"choices": ("answer", "response")}] = "answer"
 
     def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
         """Return the conversation for one question."""
@@ -76,8 +77,7 @@ class Prompt:
         return replace(self, examples=tuple(visible))
 
 
-@dataclass(slots=True)
-class PromptBook:
+class PromptBook(Struct):
     """The prompts of one study, looked up by purpose and kind of question.
 
     Examples
@@ -89,7 +89,7 @@ class PromptBook:
 
     config: PromptsConfig
     folder: Path
-    _loaded: dict[str, Prompt] = field(default_factory=dict)
+    _loaded: dict[str, Prompt] = {}
 
     def find(self, prompt: str, kind: str) -> Prompt:
         """Return the prompt for a purpose's prompt key and a kind of question."""

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from heapq import nlargest
 from operator import itemgetter
 from typing import Any, Protocol, cast
@@ -14,6 +13,7 @@ from typing import Any, Protocol, cast
 import msgspec
 import orjson
 import polars as pl
+from msgspec import Struct
 
 from calibrant.core.errors import BudgetError
 from calibrant.data.study import DRAWS, TOP_TOKENS
@@ -169,8 +169,7 @@ class Counts(msgspec.Struct):
     elapsed_s: float
 
 
-@dataclass(frozen=True)
-class Collected:
+class Collected(Struct, frozen=True):
     """What a run brought home.
 
     `failures` has an entry per ask that could not be answered, `findings` names the model of each,
@@ -232,17 +231,16 @@ async def collect(
     )
 
 
-@dataclass
-class _Run:
+class _Run(Struct):
     """What the models of one run share."""
 
     inquiry: Inquiry
     ledger: Ledger
     watch: ProgressWatch | None
     how: Mapping[str, Any]
-    rows: DrawRows = field(default_factory=DrawRows)
-    failures: list[MissingDraws] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
+    rows: DrawRows = msgspec.field(default_factory=DrawRows)
+    failures: list[MissingDraws] = []
+    skipped: Counter[str] = msgspec.field(default_factory=Counter)
     stopped: str | None = None
 
 

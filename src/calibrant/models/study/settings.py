@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, field, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NoReturn, TypeVar, get_args, get_origin
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
 
 from calibrant.core.errors import InputError, did_you_mean
 
 NEEDED: Any = object()
 """In place of a default: the setting must be given."""
-T = TypeVar("T")
-
-
-def setting(default: Any = MISSING, **bounds: Any) -> Any:
-    """Return a field of a dataclass that is read with these bounds: low, high, choices."""
-    return field(default=default, metadata=bounds)
+T = TypeVar("T", bound=Struct)
 
 
 class Settings:
@@ -70,14 +67,14 @@ class Settings:
         return key in self._values
 
     def fill(self, kind: type[T], **values: Any) -> T:
-        """Return a dataclass of these settings, each by its type and bounds, and finish.
+        """Return a structure of these settings, each by its type and bounds, and finish.
 
-        A field of another dataclass is a table, a tuple of them an array of tables.
+        A field of another structure is a table, a tuple of them an array of tables.
 
         Parameters
         ----------
         kind
-            The dataclass; `setting` gives a field its bounds or choices.
+            The structure; ``Annotated[int, {"low": 1}]`` gives a field bounds, or choices.
         **values
             Fields that were read in another way.
         """
@@ -91,23 +88,23 @@ class Settings:
             Mapping: self.mapping,
             Any: self.raw,
         }
-        types = get_type_hints(kind)
-        for item in fields(kind):  # type: ignore[arg-type]
+        for item in fields(kind):
             if item.name in values:
                 continue
-            hint = types[item.name]
+            hint, bounds = item.type, {}
+            if get_origin(hint) is Annotated:
+                hint, bounds = get_args(hint)
             kinds = (hint, get_origin(hint), *get_args(hint))
-            inner: Any = next((each_item for each_item in kinds if is_dataclass(each_item)), None)
+            inner = next((part for part in kinds if _is_struct(part)), None)
             if inner is None:
-                read = next(readers[each_item] for each_item in kinds if each_item in readers)
-                default = NEEDED if item.default is MISSING else item.default
-                if item.default_factory is not MISSING:
+                read = next(readers[part] for part in kinds if part in readers)
+                default = NEEDED if item.required else item.default
+                if item.default_factory is not NODEFAULT:
                     default = item.default_factory()
-                values[item.name] = read(item.name, default, **item.metadata)
+                values[item.name] = read(item.name, default, **bounds)
             elif tuple in kinds:
-                values[item.name] = tuple(
-                    each_item.fill(inner) for each_item in self.tables(item.name)
-                )
+                tables = self.tables(item.name)
+                values[item.name] = tuple(table.fill(inner) for table in tables)
             elif self.has(item.name) or item.default is not None:
                 values[item.name] = self.table(item.name).fill(inner)
         self.finish()
@@ -211,3 +208,7 @@ class Settings:
                 self.refuse(
                     key, "there is no such setting", hint=did_you_mean(key, sorted(self._taken))
                 )
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)

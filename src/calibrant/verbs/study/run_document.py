@@ -1,10 +1,10 @@
 """What a run says about itself: the study, what it will spend, and who has to agree."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import polars as pl
+from msgspec.structs import asdict
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
@@ -15,8 +15,7 @@ from calibrant.models.study.endpoints import agree_to_keys
 from calibrant.models.study.plan import Inquiry
 
 
-@dataclass(frozen=True)
-class Prepared(Inquiry):
+class Prepared(Inquiry, frozen=True):
     """A study that is checked and ready to be asked.
 
     Parameters
