@@ -12,10 +12,9 @@ from calibrant.findings.documents.entries import Metrics
 from calibrant.metrics import METRICS, audited, metric_estimates, paired_gap
 from calibrant.metrics.__main__ import metric_table, page_with_table
 from calibrant.metrics.blocks.cell_block import CellBlock
+from calibrant.metrics.blocks.cell_sums import cell_grid, cell_sums
 from calibrant.metrics.blocks.families import Metric, mean_of
 from calibrant.metrics.scorers import scorers
-from calibrant.metrics.stats.binning import cell_grid
-from calibrant.metrics.stats.sum_table import SumTable
 from calibrant.report.glossary import explain
 from calibrant.report.page.parts import metric_columns
 from support import ROOT, model_scores
@@ -23,11 +22,8 @@ from support import call as run
 
 
 def streamed(confidence, correct, bins=15):
-    table = SumTable(cell_grid(bins))
-    table.number(("all",))
-    table.add(confidence, correct, np.array([0]))
     return CellBlock(
-        table.sums()[("all",)],
+        cell_sums(confidence, correct, cell_grid(bins)),
         cell_grid(bins),
         level=0.95,
         resamples=100,

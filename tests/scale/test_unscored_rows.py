@@ -6,7 +6,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.data.batches import table_parts
-from calibrant.data.part_sums import PartSums, ThreadSums, sum_part
+from calibrant.data.part_sums import PartSums, sum_part
 from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.streams.streaming import sum_plan
 
@@ -56,21 +56,21 @@ def test_accuracy_counts_answers_without_a_confidence(table):
         )
 
 
-def test_parts_summed_elsewhere_count_them_alike(table):
-    path = str(table[1])
+def test_parts_count_them_by_model_and_group(table):
+    frame, path = table[0], str(table[1])
     plan = sum_plan(path, ReadingOptions(), bins=15, by=("topic",)).plan
-    parts, threads = table_parts(path, plan.columns), ThreadSums(plan)
-    here, elsewhere = PartSums(), PartSums()
-    for part in parts:
-        here.add(threads(part))
-        elsewhere.add(sum_part(part, plan))
-    assert len(parts) > 0
-    assert {key: tuple(found) for key, found in here.unscored.items()} == {
-        key: tuple(found) for key, found in elsewhere.unscored.items()
+    total = PartSums()
+    for part in table_parts(path, plan.columns):
+        total.add(sum_part(part, plan))
+    lost = frame.filter(pl.col("confidence").is_null())
+    counts = lost.group_by("model", "topic", "correct").len()
+    found = {
+        (model, value, outcome): int(rows)
+        for (model, _, _, value), pair in total.unscored.items()
+        for outcome, rows in enumerate(pair)
+        if rows
     }
-    assert (
-        sum(found.sum() for found in here.unscored.values()) == table[0]["confidence"].null_count()
-    )
+    assert found == {tuple(row[:3]): row[3] for row in counts.rows()}
 
 
 def test_questions_with_several_rows_count_between_questions():

@@ -26,7 +26,7 @@ from calibrant.data.streams.engines import engine_named
 from calibrant.data.streams.streaming import Streamed, scan_part
 from calibrant.findings.verification import VerificationBlock, verification_of
 from calibrant.metrics.blocks.cell_block import CellBlock
-from calibrant.metrics.stats.binning import CellSums
+from calibrant.metrics.blocks.cell_sums import CellSums
 
 # Rows of a part: its questions are held in memory, and in blocks with their resamples.
 PART_ROWS = 2_000_000

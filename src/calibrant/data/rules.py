@@ -3,11 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
 import polars as pl
 from msgspec import Struct
 
-from calibrant.core.arrays import Array
 from calibrant.core.errors import (
     InputError,
     OutOfRangeError,
@@ -16,7 +14,6 @@ from calibrant.core.errors import (
 )
 from calibrant.core.hints import Call, Hint
 from calibrant.core.names import data_beside
-from calibrant.data.batches import Batch, ScoredRows, number_array
 
 
 class Rule(Struct, frozen=True):
@@ -208,38 +205,31 @@ def _value_shown(column: str, row: Mapping[str, object]) -> str:
 _NUMBERS = ("confidence", "correct", "weights")
 
 
-def broken_rows(rows: ScoredRows, *, model: str | None, method: str | None) -> dict[str, Array]:
-    """Return, by rule and in order of first appearance, the rows that break it.
+def broken_rows(rows: pl.DataFrame) -> dict[str, pl.Series]:
+    """Return, by rule and in order of first appearance, which rows of a part of a table break it.
 
     Parameters
     ----------
     rows
-        The rows of a batch.
-    model, method
-        Columns of their names, or None where all rows share one.
+        Columns confidence and correct; model, method and answer where the table has them.
     """
-    batch = rows.batch
-    frame = pl.DataFrame(
-        {
-            "confidence": _with_nulls(rows.confidence, batch.confidence[rows.name]),
-            "correct": _with_nulls(rows.correct, batch.correct),
-            "weights": np.ones(batch.rows),
-        }
-    ).with_columns(
-        _names(batch, model).alias("model"),
-        _names(batch, method).alias("method"),
-        # Ids are looked at where questions are matched; a sum does not need them.
-        pl.lit("row").alias("question_id"),
-        pl.lit(False).alias("_neither"),
+    labels = [
+        pl.col(name).cast(pl.String) if name in rows.columns else pl.lit("one").alias(name)
+        for name in ("model", "method")
+    ]
+    frame = rows.with_columns(
+        pl.col("confidence", "correct").cast(pl.Float64),
+        *labels,
         *(pl.lit(None, pl.String).alias(f"_{role}_text") for role in _NUMBERS),
+        weights=pl.lit(1.0),
+        # Ids are looked at where questions are matched; a sum does not need them.
+        question_id=pl.lit("row"),
+        _neither=pl.lit(False),
     )
-    if batch.answer is not None:
-        frame = frame.with_columns(answer=pl.Series(~_null(batch.answer)).replace(False, None))
-    checks = rule_checks(
-        non_probability=frozenset(), graded=False, labels=True, answer=batch.answer is not None
-    )
-    broken = {r: np.flatnonzero(m.to_numpy()) for r, m in broken_masks(frame, **checks).items()}
-    return dict(sorted(broken.items(), key=lambda item: int(item[1][0])))
+    answer = "answer" in rows.columns
+    checks = rule_checks(non_probability=frozenset(), graded=False, labels=True, answer=answer)
+    masks = broken_masks(frame, **checks)
+    return dict(sorted(masks.items(), key=lambda item: int(item[1].arg_max() or 0)))
 
 
 def may_be_left_out(on_invalid: str) -> Collection[str]:
@@ -248,32 +238,10 @@ def may_be_left_out(on_invalid: str) -> Collection[str]:
     return modes[on_invalid]
 
 
-def first_broken(rows: ScoredRows, broken: dict[str, Array], file: str) -> InputError:
-    """Return the error that names the first row that breaks a rule."""
-    name = min(broken, key=lambda rule: int(broken[rule][0]))
-    rule, place, batch = RULES[name], int(broken[name][0]), rows.batch
-    column, visible = rule.name.split("_")[0], "null"
-    stored = {"confidence": batch.confidence[rows.name], "correct": batch.correct}.get(column)
-    if stored is not None and not (stored.null_count and _null(stored)[place]):
-        visible = str(float((rows.confidence if column == "confidence" else rows.correct)[place]))
-    text, row = f"{rule.sentence} ({column} = {visible})", batch.first_row + place
-    return InputError(text, source=file, row=row, hint=rule.hint)
-
-
-def _names(batch: Batch, column: str | None) -> pl.Series:
-    codes, values = (None, ["given"]) if column is None else batch.labels[column]
-    texts = pl.Series(values, dtype=pl.String)
-    return texts.gather(np.zeros(batch.rows, np.intp) if codes is None else codes)
-
-
-def _null(column: Any) -> Array:
-    return number_array(column.is_null())
-
-
-def _with_nulls(values: Array, column: Any) -> pl.Series:
-    """Return the numbers with what is missing as null, not as NaN."""
-    series = pl.Series(values.astype(np.float64))
-    if not column.null_count:
-        return series
-    empty = pl.Series(_null(column))
-    return pl.select(pl.when(~empty).then(series)).to_series()
+def first_broken(name: str, row: Mapping[str, Any], file: str) -> InputError:
+    """Return the error that names a row that breaks a rule."""
+    rule, column = RULES[name], name.split("_")[0]
+    value = row[column] if column in ("confidence", "correct") else None
+    visible = "null" if value is None else str(float(value))
+    text = f"{rule.sentence} ({column} = {visible})"
+    return InputError(text, source=file, row=row["_row"], hint=rule.hint)

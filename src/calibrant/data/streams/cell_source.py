@@ -19,12 +19,12 @@ from calibrant.core.version import __version__
 from calibrant.data.batches import FilePart, parquet_files, table_parts
 from calibrant.data.formats import is_url
 from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
-from calibrant.data.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
+from calibrant.data.part_sums import PartSums, SumPlan, model_blocks, sum_part
 from calibrant.data.sources.options import AuditOptions, AuditSource, ReadingOptions, SourceBlock
 from calibrant.data.streams import streaming
-from calibrant.data.streams.engines import Engine, LocalEngine, engine_named
+from calibrant.data.streams.engines import Engine, engine_named
 from calibrant.data.streams.stream_search import StreamSearch
-from calibrant.metrics.stats.binning import CellGrid, CellSums
+from calibrant.metrics.blocks.cell_sums import CellGrid, CellSums
 
 if TYPE_CHECKING:
     from calibrant.metrics.blocks.cell_block import CellBlock
@@ -92,8 +92,7 @@ class SummedTable:
     @property
     def whole(self) -> Iterable[tuple[tuple[str, str], CellSums]]:
         """The sums of every (model, method), all groups together."""
-        plan = self.streamed.plan
-        return model_blocks(self.total.blocks, plan.by, plan.grid).items()
+        return model_blocks(self.total.blocks, self.streamed.plan.by).items()
 
     def refuse_many_broken(self, on_invalid: str | None) -> None:
         """Refuse a table of which many rows have no outcome or a broken confidence.
@@ -198,14 +197,8 @@ def sum_table(
     """Return the sums of all parts; rows of a rewritten text table are named after the table."""
     total = PartSums()
     try:
-        if isinstance(engine, LocalEngine):
-            sums = ThreadSums(plan)
-            for part in engine.map(sums, parts):
-                total.add(part)
-            total.add_blocks(sums.blocks())
-        else:
-            for part in engine.map(partial(sum_part, plan=plan), parts):
-                total.add(part)
+        for part in engine.map(partial(sum_part, plan=plan), parts):
+            total.add(part)
     except InputError as error:
         source = shown if error.source == read_from else error.source
         raise InputError(error.rule, source=source, row=error.row, hint=error.hint) from None

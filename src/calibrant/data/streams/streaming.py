@@ -13,9 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-import numpy as np
-
-from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.names import optional_import
@@ -26,12 +23,13 @@ from calibrant.data.reading import FRACTION, PERCENT, Reading
 from calibrant.data.reading.roles import Roles, require_column, resolve_roles
 from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.streams.engines import LocalEngine
-from calibrant.metrics.stats.binning import cell_grid
+from calibrant.metrics.blocks.cell_sums import cell_grid
 
 if TYPE_CHECKING:
     import polars as pl
 
-_NUMBERS = ("double", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+_FIRST_ROWS = 131_072
+"""Rows whose confidences say whether they are percentages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,25 +176,22 @@ def _in_percent(source: str, columns: batches.BatchColumns, files: list[str]) ->
     """Return whether the confidences are percentages, by the first rows that have some."""
     if all(_at_most_1(name, files) for name in columns.confidence):
         return False
+    import polars as pl
+
     for part in batches.table_parts(source, columns)[:1]:
-        for batch in batches.read_part(part, columns):
-            for name in columns.confidence:
-                column = batch.confidence[name]
-                if str(column.type) not in _NUMBERS:
-                    continue
-                values = batches.number_array(column)
-                if np.nanmax(values, initial=0.0) > 1:
-                    return _looks_like_percent(values)
-            return False
+        rows = batches.first_rows(part.file, columns.confidence, _FIRST_ROWS)
+        for values in pl.DataFrame(rows):
+            if values.dtype.is_numeric() and (values.max() or 0) > 1:
+                return _looks_like_percent(values)
     return False
 
 
-def _looks_like_percent(values: Array) -> bool:
+def _looks_like_percent(values: pl.Series) -> bool:
     import polars as pl
 
     from calibrant.data.reading.typed import read_confidence
 
-    table = pl.DataFrame({"confidence": values.astype(float), "model": "", "method": ""})
+    table = pl.DataFrame({"confidence": values.cast(pl.Float64), "model": "", "method": ""})
     _, scale, _ = read_confidence(table, None, ())
     return scale == PERCENT
 

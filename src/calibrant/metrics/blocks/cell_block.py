@@ -15,7 +15,9 @@ from msgspec.structs import replace
 from calibrant.core.arrays import Floats, Indices, Stream
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats
+from calibrant.metrics.blocks import cell_sums
 from calibrant.metrics.blocks.block import MetricBlock
+from calibrant.metrics.blocks.cell_sums import CellGrid, CellSums
 from calibrant.metrics.blocks.families import CurvatureRange, Ends, MetricFamily, RowLoss
 from calibrant.metrics.blocks.grid_error import middle_of_bend
 from calibrant.metrics.inputs import Checked
@@ -24,8 +26,7 @@ from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smooth import SmoothGrids
-from calibrant.metrics.stats import binning
-from calibrant.metrics.stats.binning import CellGrid, CellSums, width_edges
+from calibrant.metrics.stats.binning import width_edges
 from calibrant.metrics.stats.ranking import Influence, Ranked
 from calibrant.metrics.stats.units import UnitInfluence, Units
 
@@ -169,7 +170,7 @@ class CellBlock(MetricBlock):
         edges = width_edges(self.grid.cells)
         lower = edges[np.minimum(self.cell, self.grid.cells - 1)]
         upper = edges[np.minimum(self.cell + 1, self.grid.cells)]
-        wide = binning.STEEP_CELLS
+        wide = cell_sums.STEEP_CELLS
         steep = np.where(y, self.cell < wide, self.cell >= self.grid.cells - wide)
         # From here on the probability that was given to what happened.
         values = np.where(y, self.own_mean, 1 - self.own_mean)
@@ -181,15 +182,15 @@ class CellBlock(MetricBlock):
         chord = -(1 - share) * np.log(near) - share * np.log(far)
         loss, slack = (at_mean + chord) / 2, np.maximum(chord - at_mean, 0.0) / 2
         # Places inside a cell are rounded, which the slope at its steep end makes larger.
-        slack += self.width * 2.0**-binning.OFFSET_BITS / near
+        slack += self.width * 2.0**-cell_sums.OFFSET_BITS / near
         square = loss**2
         for outcome in (0, 1):
             ours = steep & (self.outcome == outcome)
             rows = float(self.counts[ours].sum())
             if rows:
-                loss[ours] = float(self.sums.loss[outcome]) * binning.LOSS_UNIT / rows
-                square[ours] = float(self.sums.squares[outcome]) * binning.SQUARE_UNIT / rows
-                slack[ours] = binning.LOSS_UNIT / 2
+                loss[ours] = float(self.sums.loss[outcome]) * cell_sums.LOSS_UNIT / rows
+                square[ours] = float(self.sums.squares[outcome]) * cell_sums.SQUARE_UNIT / rows
+                slack[ours] = cell_sums.LOSS_UNIT / 2
         return loss, square, slack
 
     def interval_of(self, family: MetricFamily) -> Ends:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import digamma
 
-from calibrant.metrics.stats.binning import OFFSET_BITS
+from calibrant.metrics.blocks.cell_sums import OFFSET_BITS
 
 if TYPE_CHECKING:
     from calibrant.metrics.blocks.cell_block import CellBlock
