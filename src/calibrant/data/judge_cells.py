@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 
+Kind = Literal["ratings", "yes/no", "pairs"]
 _NUMBER = re.compile(
     r"^\s*(?:[^\d:]*:\s*)?\[*\s*(-?\d+(?:[.,]\d+)?)\s*\]*\s*(?:%|(?:/|out of|of)\s*\d+\s*)?\s*$"
 )
@@ -23,7 +24,7 @@ _SIDE = re.compile(
 )
 _MARKS = re.compile(r"^\W+|\W+$")
 _FIRST_SIDE = ("a", "1", "left", "first")
-_TIES = ("tie", "0", "c", "both", "equal", "draw", "neither", "same", "none", "tie (bothbad)")
+_TIES = {"tie", "0", "c", "both", "equal", "draw", "neither", "same", "none", "tie (bothbad)"}
 _YES = ("yes", "y", "true", "pass", "passed", "correct", "right", "good", "acceptable", "1", "ok")
 _NO = ("no", "n", "false", "fail", "failed", "incorrect", "wrong", "bad", "unacceptable", "0", "-1")
 # Ends that scales of whole numbers have; the least that holds all values is taken.
@@ -56,13 +57,13 @@ class JudgeColumns(Struct, frozen=True):
 class RatingScale(Struct, frozen=True):
     """The ends of a scale, and its words from the least to the best where it has words."""
 
-    low: float
-    high: float
+    low: float = 0.0
+    high: float = 1.0
     words: tuple[str, ...] = ()
 
     def unit(self, values: Floats) -> Floats:
         """Return values of this scale between 0 and 1."""
-        return np.asarray(np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0))
+        return np.asarray(np.clip((values - self.low) / self.span, 0.0, 1.0))
 
     def rating(self, share: float) -> float:
         """Return the value of this scale at a share of its way from the low end."""
@@ -71,7 +72,12 @@ class RatingScale(Struct, frozen=True):
     def is_like(self, other: RatingScale) -> bool:
         """Return whether both say the same by the same number: a share is one of yes."""
         words = {scale.words for scale in (self, other) if scale.words}
-        return (self.low, self.high) == (other.low, other.high) and len(words) < 2
+        return self.ends == other.ends and len(words) < 2
+
+    @property
+    def ends(self) -> list[float]:
+        """Both ends."""
+        return [self.low, self.high]
 
     @property
     def span(self) -> float:
@@ -79,7 +85,7 @@ class RatingScale(Struct, frozen=True):
         return self.high - self.low
 
 
-YES_NO = RatingScale(0.0, 1.0, ("no", "yes"))
+YES_NO = RatingScale(words=("no", "yes"))
 
 
 def cell_texts(column: pl.Series) -> pl.Series:
@@ -88,16 +94,6 @@ def cell_texts(column: pl.Series) -> pl.Series:
         column = column.fill_nan(None)
     text = column.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase()
     return text.str.replace(r"^(-?\d+)\.0+$", "$1").replace("", None)
-
-
-def are_sides(cells: Iterable[pl.Series], columns: JudgeColumns) -> bool:
-    """Return whether verdicts name a side with a letter: bare 1 and 2 may be ratings."""
-    if columns.order:
-        return False
-    words = {word for column in cells for word in column.drop_nulls().unique()}
-    ties = {*_TIES, (columns.tie or "tie").lower()}
-    sides = {word for word in words if (match := _SIDE.match(word)) and match[1] in "ab"}
-    return len(sides) >= 2 and words <= sides | ties
 
 
 def _is_yes_no(column: pl.Series) -> bool:
@@ -115,32 +111,52 @@ class JudgeCells:
         self.frame, self.source, self.columns, self.place = frame, source, columns, place
         self.notes: list[str] = []
 
-    def sides(self, name: str, cells: pl.Series) -> Floats:
+    def verdicts(self) -> tuple[Kind, dict[str, Floats], dict[str, RatingScale]]:
+        """Return what kind they are, the numbers of each column, and its scale."""
+        columns = self.columns
+        cells = {name: cell_texts(self.frame[name]) for name in (*columns.judge, *columns.human)}
+        words = {word for column in cells.values() for word in column.drop_nulls().unique()}
+        if columns.pairs or columns.first or columns.swapped or self._are_sides(words):
+            values = {name: self.sides(name) for name in cells}
+            return "pairs", values, dict.fromkeys(cells, RatingScale())
+        if columns.tie:
+            rule = f"a tie ({columns.tie!r}) is a verdict on a pair, and these are ratings"
+            hint = Hint("name both sides with {pairs}", pairs="a,b")
+            raise InputError(rule, source=self.source, hint=hint)
+        values, scales = self._ratings(cells, words)
+        yes_no = scales[columns.human[0]].words == YES_NO.words
+        return "yes/no" if yes_no else "ratings", values, scales
+
+    def _are_sides(self, words: set[str]) -> bool:
+        """Return whether verdicts name a side with a letter: bare 1 and 2 may be ratings."""
+        sides = {word for word in words if (match := _SIDE.match(word)) and match[1] in "ab"}
+        ties = {*_TIES, (self.columns.tie or "tie").lower()}
+        return not self.columns.order and len(sides) >= 2 and words <= sides | ties
+
+    def sides(self, name: str) -> Floats:
         """Return 1 where the first side is named, 0 for the second and 0.5 for a tie."""
+        cells = cell_texts(self.frame[name])
         names = [cell_texts(self.frame[side]).to_list() for side in self.columns.pairs]
         nobody = [None] * len(cells)
-        tie = (self.columns.tie or "tie").lower()
+        ties = {*_TIES, (self.columns.tie or "tie").lower()}
         values = []
         for word, a, b in zip(cells.to_list(), *(names or (nobody, nobody)), strict=True):
             side = _SIDE.match(word or "")
-            if word is None:
-                values.append(np.nan)
-            elif word in (a, b) and a != b:
+            if word is not None and word in (a, b) and a != b:
                 values.append(float(word == a))
-            elif word == tie or (side is None and {word, _MARKS.sub("", word)} & {*_TIES}):
+            elif word is not None and {word, _MARKS.sub("", word)} & ties:
                 values.append(0.5)
             else:
                 values.append(np.nan if side is None else float(side[1] in _FIRST_SIDE))
         read = np.array(values)
-        self._unread(name, cells, np.isfinite(read), "name a side (A, B) or a tie")
+        self._count_unread(name, cells, np.isfinite(read), "name a side (A, B) or a tie")
         return read
 
-    def ratings(
-        self, cells: Mapping[str, pl.Series]
+    def _ratings(
+        self, cells: Mapping[str, pl.Series], words: set[str]
     ) -> tuple[dict[str, Floats], dict[str, RatingScale]]:
         """Return the numbers of each column, and its scale; people share one."""
         order = tuple(word.strip().lower() for word in self.columns.order)
-        words = {word for column in cells.values() for word in column.drop_nulls().unique()}
         if order and not words & set(order):
             rule = f"none of {', '.join(order)} is a word of the scores or ratings"
             hint = f"they hold {', '.join(sorted(words)[:_MOST_WORDS])}"
@@ -169,7 +185,8 @@ class JudgeCells:
     ) -> Floats:
         mapped = cells.replace_strict(dict(numbers), default=None, return_dtype=pl.Float64)
         values = mapped.fill_null(np.nan).to_numpy()
-        self._unread(name, cells, np.isfinite(values), rule or f"be among {', '.join(numbers)}")
+        rule = rule or f"be among {', '.join(numbers)}"
+        self._count_unread(name, cells, np.isfinite(values), rule)
         return values
 
     def _numbers(self, name: str, cells: pl.Series) -> Floats:
@@ -182,26 +199,26 @@ class JudgeCells:
         return self._mapped(name, cells, numbers, "be numbers")
 
     def _scale(self, name: str, values: Floats) -> RatingScale:
-        columns, text = self.columns, self.columns.scale
-        if name not in columns.judge:
-            text = columns.human_scale or text
+        text = self.columns.scale
+        if name not in self.columns.judge:
+            text = self.columns.human_scale or text
         finite = values[np.isfinite(values)]
         least, most = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
         if text is None:
-            whole = [ends for ends in _ENDS if ends[0] <= least and most <= ends[1]]
-            low, high = whole[0] if whole else (least, max(most, least + 1.0))
+            usual = (ends for ends in _ENDS if ends[0] <= least and most <= ends[1])
+            low, high = next(usual, (least, max(most, least + 1.0)))
             return RatingScale(float(low), float(high))
         ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|to|\.\.)\s*(-?[\d.]+)\s*", text)
         if ends is None or float(ends[1]) >= float(ends[2]):
             hint = Hint("write it like {scale}", scale="1-5")
             raise InputError(f"a scale is two ends, got {text!r}", hint=hint)
-        low, high = float(ends[1]), float(ends[2])
-        if least < low or most > high:
-            row = int(np.flatnonzero((values < low) | (values > high))[0]) + 1
-            value = f"{values[row - 1]:g}"
-            rule = f"column {name} has the value {value}, outside its scale {text}"
-            raise InputError(rule, source=self.source, row=row)
-        return RatingScale(low, high)
+        scale = RatingScale(float(ends[1]), float(ends[2]))
+        outside = (values < scale.low) | (values > scale.high)
+        if outside.any():
+            row = int(outside.argmax())
+            rule = f"column {name} has the value {values[row]:g}, outside its scale {text}"
+            raise InputError(rule, source=self.source, row=row + 1)
+        return scale
 
     def _ask_same(self, values: Mapping[str, Floats], scales: Mapping[str, RatingScale]) -> None:
         """Ask for the ends where judge and people seem to share a scale, and one never uses it."""
@@ -217,12 +234,12 @@ class JudgeCells:
                 rule = f"{judge} goes up to {top:g} and people up to {best:g}: is it one scale?"
                 self._ask(rule, scale=f"{low}-{top:g}", human_scale=f"{low}-{best:g}")
 
-    def _unread(self, name: str, cells: pl.Series, read: Any, rule: str) -> None:
+    def _count_unread(self, name: str, cells: pl.Series, read: Any, rule: str) -> None:
         bad = cells.is_not_null().to_numpy() & ~read
         count, values = int(bad.sum()), int(cells.is_not_null().sum())
         if not count:
             return
-        row = int(np.flatnonzero(bad)[0]) + 1
+        row = int(bad.argmax()) + 1
         notes = f"{cells[row - 1]!r} in column {name}"
         if count * 2 > values:
             raise InputError(f"cells should {rule}, got {notes}", source=self.source, row=row)
@@ -235,6 +252,5 @@ class JudgeCells:
         columns = self.columns
         call = Call("judge", self.place, judge=columns.judge, human=columns.human, **settings)
         why = "worst first" if "order" in settings else "or the ends that it has"
-        raise InputError(
-            rule, source=self.source, hint=Hint("say so, {0}:\n{call}", why, call=call)
-        )
+        hint = Hint("say so, {0}:\n{call}", why, call=call)
+        raise InputError(rule, source=self.source, hint=hint)

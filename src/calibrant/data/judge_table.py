@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,32 +17,22 @@ from msgspec.structs import replace
 
 from calibrant.core.arrays import Array, Floats, Indices
 from calibrant.core.errors import InputError, require_known
-from calibrant.core.hints import TABLE, Hint
-from calibrant.data.judge_cells import (
-    YES_NO,
-    JudgeCells,
-    JudgeColumns,
-    RatingScale,
-    are_sides,
-    cell_texts,
-)
+from calibrant.core.hints import TABLE
+from calibrant.data.judge_cells import JudgeCells, JudgeColumns, Kind, RatingScale, cell_texts
 from calibrant.data.logs.json_text import ReadOptions
 from calibrant.data.logs.recognise import recognise
 from calibrant.data.tables import read_table, source_name
 
-Kind = Literal["ratings", "yes/no", "pairs"]
 PANEL = "panel (mean)"
 ROW, _PLACE = "row", "_row of the table"
 """Column of a batch that says which row of the table is meant."""
 # Columns that are taken for a role where nobody names one.
 _NAMES = {
-    "model": ("model", "system", "model_name", "model_id", "llm", "generator", "model_uid"),
-    "question": ("question_id", "item", "item_id", "prompt_id", "question", "prompt", "instr",
-                 "instruction", "example_id", "doc_id", "id"),
-    "answer": ("answer", "response", "output", "summary", "completion", "prediction", "text",
-               "model_answer"),
-}  # fmt: skip
-
+    "model": "model system model_name model_id llm generator model_uid",
+    "question": "question_id item item_id prompt_id question prompt instr instruction example_id "
+    "doc_id id",
+    "answer": "answer response output summary completion prediction text model_answer",
+}
 _JUDGE = re.compile(r"judge|grader|rubric|model_graded|llm|gpt|claude|gemini|llama", re.I)
 _HUMAN = re.compile(r"human|people|expert|annot|rater|crowd|person", re.I)
 
@@ -91,7 +81,6 @@ class JudgeTable:
     """
 
     frame: pl.DataFrame
-    source: str
     columns: JudgeColumns
     kind: Kind
     rows: Indices
@@ -113,56 +102,41 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
 
     Batches that people `rated` fill the cells of the rows that they name.
     """
-    frame, source = open_judged(data), source_name(data)
-    by_name = [*columns.judge, *columns.human, *columns.pairs, *columns.features]
-    by_name += [name for name in (columns.first, columns.swapped, columns.model, columns.question,
-                                columns.answer) if name]  # fmt: skip
+    frame, source, judges = open_judged(data), source_name(data), columns.judge
+    single = [columns.first, columns.swapped, columns.model, columns.question, columns.answer]
+    by_name = [*judges, *columns.human, *columns.pairs, *columns.features, *filter(None, single)]
     require_known(by_name, frame.columns, "there is no column {}", source=source)
     for batch in rated:
         frame = _with_batch(frame, batch, list(columns.human))
     columns = _with_guesses(columns, frame)
-    cells = {name: cell_texts(frame[name]) for name in (*columns.judge, *columns.human)}
-    of_pairs = columns.pairs or columns.first or columns.swapped
-    kind: Kind = "pairs" if of_pairs or are_sides(cells.values(), columns) else "ratings"
     reader = JudgeCells(frame, source, columns, str(data) if isinstance(data, str) else TABLE)
-    if columns.tie and kind != "pairs":
-        rule = f"a tie ({columns.tie!r}) is a verdict on a pair, and these are ratings"
-        name_them = Hint("name both sides with {pairs}", pairs="a,b")
-        raise InputError(rule, source=source, hint=name_them)
-    if kind == "pairs":
-        values = {name: reader.sides(name, cells[name]) for name in cells}
-        scales = dict.fromkeys(cells, RatingScale(0.0, 1.0))
-    else:
-        values, scales = reader.ratings(cells)
-        if scales[columns.human[0]].words == YES_NO.words:
-            kind = "yes/no"
-    scored = np.all([np.isfinite(values[name]) for name in columns.judge], axis=0)
+    kind, values, scales = reader.verdicts()
+    scored = np.all([np.isfinite(values[name]) for name in judges], axis=0)
+    people = np.column_stack([values[name][scored] for name in columns.human])
     if not scored.any():
         raise InputError("no row has a score of the judge", source=source)
-    rows = frame.filter(pl.Series(scored))
-    people = np.column_stack([values[name][scored] for name in columns.human])
     if not np.isfinite(people).any():
         rule = f"no row has a rating by people (column {', '.join(columns.human)})"
         hint = "let people rate about 100 rows, chosen at random, and leave the others empty"
         raise InputError(rule, source=source, hint=hint)
-    models = columns.pairs if kind == "pairs" else filter(None, [columns.model])
-    names, sides = _models(rows, list(models))
+    if columns.swapped and len(judges) > 1:
+        rule = "the other order is that of one judge, and several are named"
+        raise InputError(f"{rule} (beside {judges[0]})", source=source)
+    rows, missing = frame.filter(pl.Series(scored)), int((~scored).sum())
+    names, sides = _models(rows, columns.pairs if kind == "pairs" else [columns.model or ""])
     first, swapped = (
-        reader.sides(name, cell_texts(frame[name]))[scored] if name else None
-        for name in (columns.first, columns.swapped)
+        reader.sides(name)[scored] if name else None for name in (columns.first, columns.swapped)
     )
     item = np.arange(rows.height)
     if columns.question:
         item = np.unique(_names(rows, [columns.question]), return_inverse=True)[1].ravel()
-    missing = int((~scored).sum())
     return JudgeTable(
         frame=rows,
-        source=source,
         columns=columns,
         kind=kind,
         rows=np.flatnonzero(scored) + 1,
-        scores={name: values[name][scored] for name in columns.judge},
-        scales={name: scales[name] for name in columns.judge},
+        scores={name: values[name][scored] for name in judges},
+        scales={name: scales[name] for name in judges},
         people=people,
         human_scale=scales[columns.human[0]],
         item=item,
@@ -192,21 +166,22 @@ def _with_batch(frame: pl.DataFrame, batch: Any, people: list[str]) -> pl.DataFr
     filled, source = read_table(batch), source_name(batch)
     require_known([ROW, *people], filled.columns, "there is no column {}", source=source)
     cells = [pl.col(name).cast(pl.String).replace("", None) for name in people]
-    filled = filled.select(pl.col(ROW).cast(pl.Int64, strict=False), *cells)
-    strange = ~filled[ROW].is_between(1, frame.height).fill_null(False)
+    filled = filled.select(pl.col(ROW).cast(pl.Int64, strict=False).alias(_PLACE), *cells)
+    strange = ~filled[_PLACE].is_between(1, frame.height).fill_null(False)
     if strange.any():
         rule = f"the table has rows 1 to {frame.height:,}, and this is none of them"
         raise InputError(rule, source=source, row=int(strange.arg_max() or 0) + 1)
-    numbered = frame.with_columns(pl.col(people).cast(pl.String)).with_row_index(_PLACE, 1)
-    numbered = numbered.with_columns(pl.col(_PLACE).cast(pl.Int64))
-    return numbered.update(filled.rename({ROW: _PLACE}), on=_PLACE).drop(_PLACE)
+    numbered = frame.with_columns(
+        pl.col(people).cast(pl.String), pl.int_range(1, pl.len() + 1).alias(_PLACE)
+    )
+    return numbered.update(filled, on=_PLACE).drop(_PLACE)
 
 
 def _with_guesses(columns: JudgeColumns, frame: pl.DataFrame) -> JudgeColumns:
-    lower = {name.lower(): name for name in reversed(frame.columns)}
     selection = {*columns.judge, *columns.human, *columns.pairs}
-    matches = {
-        role: next((lower[n] for n in names if n in lower and lower[n] not in selection), None)
+    lower = {name.lower(): name for name in reversed(frame.columns) if name not in selection}
+    matches: dict[str, Any] = {
+        role: next((lower[name] for name in names.split() if name in lower), None)
         for role, names in _NAMES.items()
     }
     if columns.pairs:
@@ -216,13 +191,13 @@ def _with_guesses(columns: JudgeColumns, frame: pl.DataFrame) -> JudgeColumns:
     return replace(columns, **{k: v for k, v in matches.items() if v and not getattr(columns, k)})
 
 
-def _side_columns(frame: pl.DataFrame, selection: set[str]) -> Any:
+def _side_columns(frame: pl.DataFrame, selection: set[str]) -> tuple[str, str] | None:
     """Return two columns of names that differ by `a` and `b` and hold the same few names."""
     for name in frame.columns:
         peer = re.sub(r"([_\s-])a$", r"\1b", name)
         if peer == name or peer not in frame.columns or {name, peer} & selection:
             continue
-        a, b = (set(cell_texts(frame[part]).drop_nulls().unique()) for part in (name, peer))
+        a, b = (set(cell_texts(frame[part]).drop_nulls()) for part in (name, peer))
         if a & b and len(a | b) <= max(2, frame.height // 4):
             return (name, peer)
     return None
@@ -230,7 +205,7 @@ def _side_columns(frame: pl.DataFrame, selection: set[str]) -> Any:
 
 def _models(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[tuple[str, ...], Indices]:
     """Return the names in these columns, and which stands where; of a single one nothing."""
-    cells = _names(frame, columns)
+    cells = _names(frame, [name for name in columns if name])
     names, codes = np.unique(cells, return_inverse=True)
     if len(names) < 2:
         return (), np.zeros((frame.height, 0), np.intp)

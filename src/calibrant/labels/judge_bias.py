@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from scipy.special import bdtr
 
 from calibrant.core.arrays import Floats, Mask
-from calibrant.core.errors import InputError
 from calibrant.core.estimate import EstimateEntry
 from calibrant.data.judge_table import JudgeTable
 from calibrant.findings.documents.entries import UNDEFINED
@@ -24,30 +23,27 @@ _LENGTH = re.compile(r"word|length|len$|token|char", re.IGNORECASE)
 _MOST_VALUES = 12
 
 
-def biases(table: JudgeTable, judge: str, score: Floats, *, same: bool) -> Iterator[JudgeBias]:
+def biases(table: JudgeTable, score: Floats, *, same: bool) -> Iterator[JudgeBias]:
     """Yield every lean that was tested, shown or not.
 
     Parameters
     ----------
     table
         Scores and ratings.
-    judge, score
-        The judge, and its scores in its own units.
+    score
+        The judge's scores in its own units.
     same
         Whether people rate on the judge's scale.
     """
     if table.kind == "pairs":
-        yield from _position(table, judge, score)
-        yield from _longer(table, score)
+        yield from (*_position(table, score), *_longer(table, score))
         return
     single = np.isfinite(table.people).sum(axis=1).max() < 2
     for kind, name, choice in _parts(table):
-        lean = favour(score, table.people, choice)
-        alone = lead_beyond_people(score, table.people, choice) if same and single else None
-        if lean is not None:
+        if lean := favour(score, table.people, choice):
             yield _lean(kind, name, "two people", lean.estimate(), lean.p_value)
-        elif alone is not None:
-            yield _lean(kind, name, "one person", alone.estimate())
+        elif same and single and (lead := lead_beyond_people(score, table.people, choice)):
+            yield _lean(kind, name, "one person", lead.estimate())
         else:
             yield _lean(kind, name, "too few")
 
@@ -77,11 +73,8 @@ def _sizes(values: pl.Series) -> Floats:
     return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def _position(table: JudgeTable, judge: str, score: Floats) -> Iterator[JudgeBias]:
+def _position(table: JudgeTable, score: Floats) -> Iterator[JudgeBias]:
     if table.swapped is not None:
-        if len(table.columns.judge) > 1:
-            rule = f"the other order is that of one judge, and several are named (beside {judge})"
-            raise InputError(rule, source=table.source)
         first = int(((score == 1) & (table.swapped == 0)).sum())
         second = int(((score == 0) & (table.swapped == 1)).sum())
         yield _flips(first, second, score.size)
@@ -145,14 +138,9 @@ def sign_test(more: int, less: int) -> float:
 
 
 def _lean(
-    kind: str,
-    name: str,
-    method: str,
-    ends: EstimateEntry = UNDEFINED,
-    p: float | None = None,
+    kind: str, name: str, method: str, ends: EstimateEntry = UNDEFINED, p: float | None = None,
     **shares: Any,
-) -> JudgeBias:
-    return JudgeBias(
-        kind=kind, name=name, value=ends.value, low=ends.low, high=ends.high, p=p, method=method,
-        labels=int(ends.n or 0), **shares,
-    )  # fmt: skip
+) -> JudgeBias:  # fmt: skip
+    parts = {"value": ends.value, "low": ends.low, "high": ends.high, "p": p}
+    return JudgeBias(kind=kind, name=name, **parts, method=method, labels=int(ends.n or 0),
+                     **shares)  # fmt: skip

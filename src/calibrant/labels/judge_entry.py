@@ -76,7 +76,8 @@ class JudgeView:
         """Scores and ratings between 0 and 1 as a pool, with models where each row has one."""
         table = self.table
         model = table.sides[:, 0] if table.sides.shape[1] == 1 else None
-        return PeoplePool(self.unit, table.human_scale.unit(judges.row_mean(table.people)), model)
+        people = table.human_scale.unit(judges.row_mean(table.people))
+        return PeoplePool(self.unit, people, model, table.item)
 
     @cached_property
     def strengths(self) -> Strengths | None:
@@ -125,14 +126,14 @@ def judge_entry(
         labels=int(rated.sum()),
         scale=JudgeScale(
             kind=table.kind,
-            judge=[view.scale.low, view.scale.high],
-            people=[scale.low, scale.high],
+            judge=view.scale.ends,
+            people=scale.ends,
             words=list(view.scale.words),
             same=view.same,
         ),
         people_mean=mean,
         map=list(_map(view, fitted)),
-        bias=list(biases(table, view.name, view.score, same=view.same)),
+        bias=list(biases(table, view.score, same=view.same)),
         models=list(_models(view)),
         groups=[group for column in by for group in _groups(view, column)],
         pairs=_pairs(view),
@@ -145,26 +146,26 @@ def judge_entry(
     return entry, fitted
 
 
-def _units(estimate: EstimateEntry, scale: RatingScale, *, lead: bool = False) -> EstimateEntry:
+def _units(estimate: EstimateEntry, view: JudgeView, *, lead: bool = False) -> EstimateEntry:
     """Return an estimate between 0 and 1 in people's units, its ends on the scale."""
-    value, *ends = estimate.ends
+    (value, *ends), scale = estimate.ends, view.table.human_scale
     start, ends = (0.0, ends) if lead else (scale.low, np.clip(ends, 0.0, 1.0).tolist())
-    low, high = (start + scale.span * end for end in ends)
-    return replace(estimate, value=start + scale.span * value, low=low, high=high)
+    value, low, high = (start + scale.span * part for part in (value, *ends))
+    return replace(estimate, value=value, low=low, high=high)
 
 
 def _mean(view: JudgeView) -> PeopleMean:
-    pool, scale = view.pool, view.table.human_scale
+    pool = view.pool
     both, alone = people_mean(pool), people_mean(PeoplePool(None, pool.people))
     n, ratio = int(pool.known.sum()), both.error / alone.error
     # Where every row is rated, what the judge is worth is what it would be on others like them.
     rest = 1 / pool.people.size if pool.left else 0.0
     needed = 1 / (ratio**2 * (1 / n - rest) + rest)
     return PeopleMean(
-        combined=_units(both.estimate(left=pool.left), scale),
-        people_only=_units(alone.estimate(left=pool.left), scale),
+        combined=_units(both.estimate(left=pool.left), view),
+        people_only=_units(alone.estimate(left=pool.left), view),
         judge_only=float(view.score.mean()) if view.same else None,
-        lenience=_units(lenience(pool).estimate(), scale, lead=True),
+        lenience=_units(lenience(pool).estimate(), view, lead=True),
         width_ratio=ratio,
         labels_saved=max(0, round(needed - n)),
     )
@@ -186,11 +187,8 @@ def _agreement(view: JudgeView) -> dict[str, Any]:
         order_difference=order.minus(peers).estimate(twice, None),
         kappa_difference=kappa.minus(kin).estimate(twice, None) if view.same else None,
     )  # fmt: skip
-    return {
-        "order": order.estimate(n, judges.SHARE),
-        "kappa": kappa.estimate(n, judges.KAPPA) if view.same else None,
-        "people": among,
-    }
+    own_kappa = kappa.estimate(n, judges.KAPPA) if view.same else None
+    return {"order": order.estimate(n, judges.SHARE), "kappa": own_kappa, "people": among}
 
 
 def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[ScoreMeaning]:
@@ -214,12 +212,11 @@ def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[ScoreMeaning]:
 
 def _models(view: JudgeView) -> Iterator[JudgedModel]:
     """Yield people's mean of each model; of pairs the share that it wins, and its strength."""
-    table, strengths, models = view.table, view.strengths, len(view.table.models)
-    for code, name in enumerate(table.models):
+    sides, strengths, models = view.table.sides, view.strengths, len(view.table.models)
+    for code, name in enumerate(view.table.models):
         beside_mean = np.eye(models)[code] - 1 / models
-        strength = strengths.combined(beside_mean).estimate() if strengths else None
-        rows, first = (table.sides == code).any(axis=1), table.sides[:, 0] == code
-        yield _judged(view, name, rows, first, strength)
+        strength = strengths and strengths.combined(beside_mean).estimate()
+        yield _judged(view, name, (sides == code).any(axis=1), sides[:, 0] == code, strength)
 
 
 def _groups(view: JudgeView, column: str) -> Iterator[JudgedModel]:
@@ -232,15 +229,14 @@ def _groups(view: JudgeView, column: str) -> Iterator[JudgedModel]:
 def _judged(
     view: JudgeView, name: str, rows: Mask, first: Mask, strength: EstimateEntry | None
 ) -> JudgedModel:
-    pool, scale = view.pool, view.table.human_scale
-    people, rate, score = (np.where(first, v, 1 - v) for v in (pool.people, pool.rate, view.unit))
-    mean, labels = contrast(people, rate, [rows], view.table.item), int((rows & pool.known).sum())
-    judge = score if view.table.kind == "pairs" else view.score
+    mean, labels = contrast(view.pool, [rows], first=first), int((rows & view.pool.known).sum())
+    pairs = view.table.kind == "pairs"
+    judge = np.where(first, view.unit, 1 - view.unit) if pairs else view.score
     return JudgedModel(
         name=name,
         n=int(rows.sum()),
         labels=labels,
-        combined=_units(mean.estimate(), scale) if mean else EstimateEntry(n=labels),
+        combined=_units(mean.estimate(), view) if mean else EstimateEntry(n=labels),
         judge_only=float(judge[rows].mean()),
         strength=strength,
     )
@@ -276,20 +272,17 @@ def _lead(view: JudgeView, a: int, b: int) -> tuple[dict[str, Any], float] | Non
     """
     pool, table, strengths = view.pool, view.table, view.strengths
     if strengths is None:
-        parts = [table.sides[:, 0] == code for code in (a, b)]
-        gap = contrast(pool.people, pool.rate, parts, table.item, beyond=True)
+        gap = contrast(pool, [table.sides[:, 0] == code for code in (a, b)], beyond=True)
         if gap is None or table.kind == "pairs":
             return None
-        difference = _units(gap.estimate(), table.human_scale, lead=True)
+        difference = _units(gap.estimate(), view, lead=True)
         return {"difference": difference, "win_rate": None, "strength": None}, gap.p_value
     first = (table.sides == (a, b)).all(axis=1)
     rows = first | (table.sides == (b, a)).all(axis=1)
-    people, rate = (np.where(first, part, 1 - part) for part in (pool.people, pool.rate))
-    wins = contrast(people, rate, [rows], table.item, beyond=True)
+    wins = contrast(pool, [rows], first=first, beyond=True)
     models = np.eye(len(table.models))
     gap = strengths.combined(models[a] - models[b], int((rows & pool.known).sum()))
-    win_rate = wins and _units(wins.estimate(), table.human_scale)
-    strength = gap.estimate()
+    win_rate, strength = wins and _units(wins.estimate(), view), gap.estimate()
     return {"difference": strength, "win_rate": win_rate, "strength": strength}, gap.p_value
 
 
@@ -310,15 +303,15 @@ def _disagreements(view: JudgeView) -> Iterator[Disagreement]:
     """Yield the ratings that surprise most, given the judge's scores of the others."""
     table, pool, scale = view.table, view.pool, view.table.human_scale
     surprise = np.where(pool.known, np.abs(pool.people - pool.rate), -1.0)
-    columns = table.columns
-    roles = {"question": columns.question, "model": columns.model, "text": columns.answer}
+    names = (table.columns.question, table.columns.model, table.columns.answer)
     for row in np.argsort(-surprise, kind="stable")[: min(_DISAGREEMENTS, pool.known.sum())]:
         cells = table.frame.row(int(row), named=True)
-        texts = {role: cells.get(name or "") for role, name in roles.items()}
+        texts = (None if (cell := cells.get(name or "")) is None else str(cell)[:_LETTERS]
+                 for name in names)  # fmt: skip
         yield Disagreement(
             row=int(table.rows[row]),
             judge=float(view.score[row]),
             people=scale.rating(float(pool.people[row])),
             expected=scale.rating(float(pool.rate[row])),
-            **{role: None if v is None else str(v)[:_LETTERS] for role, v in texts.items()},
+            **dict(zip(("question", "model", "text"), texts, strict=True)),
         )

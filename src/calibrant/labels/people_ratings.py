@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import polars as pl
 from scipy.special import betaincinv, chdtrc, erfc, expit, logit
 
 from calibrant.core.arrays import Floats, Indices, Mask, named_stream
@@ -17,7 +18,7 @@ from calibrant.data.mend.estimator import CERTAINTY, map_of_curve
 from calibrant.labels.labelling.pools import LabelPool, cross_fitted, features
 from calibrant.metrics.recalibration.mend_fit import Labels, fit_curve, fit_value
 from calibrant.metrics.stats.intervals import MeanError
-from calibrant.metrics.stats.judges import kurtosis_df
+from calibrant.metrics.stats.judges import PULL, kurtosis_df, pulled_variance
 
 # Ratings between the ends spread less than yes/no; so much of the spread that they show is counted
 # in simulations, and no more labels than ten are made of one.
@@ -76,8 +77,6 @@ def _two_rates(fitted: RecalibrationMap, judge: Floats, people: Floats) -> Recal
 # Labels of each model from which on the model itself helps to predict what people say.
 _LABELS_A_MODEL = 25
 _PSEUDO = 2.0
-# A model's spread is pulled towards that of all labels by so many labels.
-_PULL = 5.0
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,14 @@ class PeoplePool:
         Mean of the ratings in [0, 1], NaN where there is none, shape (N,).
     model
         Code of each item's model, shape (N,), or None.
+    item
+        What each row is about: rows of an item are rated alike. None: each of its own.
     """
 
     judge: Floats | None
     people: Floats
     model: Indices | None = None
+    item: Indices | None = None
 
     @cached_property
     def known(self) -> Mask:
@@ -173,18 +175,18 @@ def lenience(pool: PeoplePool) -> MeanError:
 
 
 def contrast(
-    people: Floats, rate: Floats, parts: Sequence[Mask], item: Indices, *, beyond: bool = False
+    pool: PeoplePool, parts: Sequence[Mask], *, first: Mask | None = None, beyond: bool = False
 ) -> MeanError | None:
     """Return the mean that people would give some items, or the first part's lead over another.
 
     Parameters
     ----------
-    people, rate
-        Ratings in [0, 1], NaN where there is none, and predicted ones, as a `PeoplePool` has them.
+    pool
+        Ratings and the predicted ones.
     parts
-        Items of one model, or of two.
-    item
-        What items are about: two answers to one question are rated alike.
+        Rows of one part, or of two that are set beside each other.
+    first
+        Where the first side of a pair is meant; elsewhere it is the second one.
     beyond
         For items like these, and not for these alone.
 
@@ -193,13 +195,14 @@ def contrast(
     MeanError or None
         None where a part has fewer than two labels.
     """
-    finite = np.isfinite(people)
-    residual = np.where(finite, people - rate, 0.0)
-    pooled, value, added = float(residual[finite].var()), 0.0, 0.0
+    sides = (pool.people, pool.rate)
+    people, rate = (s if first is None else np.where(first, s, 1 - s) for s in sides)
+    residual = np.where(pool.known, people - rate, 0.0)
+    pooled, value, added = float(residual[pool.known].var()), 0.0, 0.0
     counts = []
     influence = np.zeros(residual.size)
     for sign, rows in zip((1.0, -1.0), parts, strict=False):
-        lab = rows & finite
+        lab = rows & pool.known
         n, whole = float(lab.sum()), float(rows.sum())
         if n < 2:
             return None
@@ -211,12 +214,12 @@ def contrast(
         if beyond:
             influence[rows] += sign * (rate[rows] - rate[rows].mean()) / whole
         own = float(each @ each) * n
-        mixed = (own * (n - 1) + _PULL * pooled * remaining) / (n - 1 + _PULL)
-        added += max(mixed - own, 0.0) / n
+        added += max(pulled_variance(own * (n - 1), n, pooled * remaining) - own, 0.0) / n
         counts.append(n)
+    item = np.arange(residual.size) if pool.item is None else pool.item
     total = np.bincount(item, influence)
-    each = total[np.unique(item[finite & (influence != 0.0)])]
-    df = max(min(kurtosis_df(each), 2.0 * min(counts) + _PULL), 3.0) if each.size else 3.0
+    each = total[np.unique(item[pool.known & (influence != 0.0)])]
+    df = max(min(kurtosis_df(each), 2.0 * min(counts) + PULL), 3.0) if each.size else 3.0
     return MeanError(value, float(np.sqrt(total @ total + added)), df, int(sum(counts)))
 
 
@@ -225,20 +228,19 @@ def choice_p_value(pool: PeoplePool) -> float:
 
     By the ranks of the judge's scores, and by the models that were rated; the smaller one, doubled.
     """
-    known_values = pool.known
-    n, remainder = int(known_values.sum()), int((~known_values).sum())
+    known = pool.known
+    n, remainder = int(known.sum()), int((~known).sum())
     if pool.judge is None or not remainder:
         return 1.0
-    _, place, count = np.unique(pool.judge, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - (count - 1) / 2)[place]
-    error = float(np.sqrt(rank.var(ddof=1) * n * remainder / known_values.size))
-    shift = float(rank[known_values].sum() - n * rank.mean())
+    rank = pl.Series(pool.judge).rank().to_numpy()
+    error = float(np.sqrt(rank.var(ddof=1) * n * remainder / known.size))
+    shift = float(rank[known].sum() - n * rank.mean())
     p_rank = float(erfc(abs(shift) / error / 2**0.5)) if error > 0 else 1.0
     p_model = 1.0
     if pool.model is not None:
         rows = np.bincount(pool.model).astype(np.float64)
-        rated = np.bincount(pool.model[known_values], minlength=rows.size)
-        share = n / known_values.size
+        rated = np.bincount(pool.model[known], minlength=rows.size)
+        share = n / known.size
         square = ((rated - share * rows) ** 2 / (rows * share * (1 - share))).sum()
         p_model = float(chdtrc(max(rows.size - 1, 1), square)) if rows.size > 1 else 1.0
     return min(1.0, 2 * min(p_rank, p_model))

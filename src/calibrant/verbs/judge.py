@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import asdict
 
 from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, error_source, require_known
@@ -37,6 +38,10 @@ from calibrant.report.result import JudgeResult
 _FEWEST, _ROUGH = 10, 100
 # A choice that is random looks less so once in a thousand tables.
 _CHOSEN = 0.001
+_SETTINGS = (
+    "judge human scale? human_scale? order pairs tie? first? swapped? model? question? answer? "
+    "existing features by precision? cost? margin rated"
+)
 
 
 @verb(example="calibrant judge ratings.csv --judge gpt4 --human expert1,expert2 --save map.json")
@@ -138,21 +143,14 @@ def judge(
     >>> found["claims"][0]["id"], found["claims"][0]["outcome"]
     ('judge.lenient', 'shown')
     """
-    names = (
-        "judge human scale? human_scale? order pairs tie? first? swapped? model? question? answer? "
-        "existing features by precision? cost? margin rated"
-    )
-    settings = recorded(locals(), names)
+    request = dict(locals())
+    settings = recorded(request, _SETTINGS)
     if not judge or not human:
         raise _unnamed(data, judge, human)
     if pairs and len(pairs) != 2:
         raise InputError(f"a pair has two sides, got {len(pairs)} columns")
     require_known(cost or {}, judge, "a cost is that of a judge, and there is none called {}")
-    columns = JudgeColumns(
-        judge=judge, human=human, scale=scale, human_scale=human_scale, order=order, pairs=pairs,
-        tie=tie, first=first, swapped=swapped, model=model, question=question, answer=answer,
-        features=features,
-    )  # fmt: skip
+    columns = JudgeColumns(**{name: request[name] for name in JudgeColumns.__struct_fields__})
     head = document_head("judge", data, seed=seed, settings=settings)
     with error_source(head["source"]):
         table = read_judge_table(data, columns, rated)
@@ -177,7 +175,7 @@ def judge(
         "dropped": dict(table.left_out),
         "data": {
             "rows": table.frame.height,
-            "columns": _roles(table.columns),
+            "columns": _recorded_roles(table.columns),
             "warnings": [{"id": "judge.reading", "subject": {}, "text": text} for text in warnings],
         },
         "results": entries,
@@ -204,7 +202,7 @@ def _views(table: JudgeTable) -> list[JudgeView]:
         return views
     mean = np.mean([view.unit for view in views], axis=0)
     alike = len({view.scale for view in views}) == 1
-    scale = views[0].scale if alike else RatingScale(0.0, 1.0)
+    scale = views[0].scale if alike else RatingScale()
     if table.kind != "ratings":
         return [*views, JudgeView(table, "panel (majority)", (np.sign(mean - 0.5) + 1) / 2, scale)]
     return [*views, JudgeView(table, PANEL, scale.low + scale.span * mean, scale)]
@@ -238,9 +236,8 @@ def _checked(view: JudgeView, data: Any, settings: Mapping[str, Any]) -> list[st
     return notes
 
 
-def _roles(columns: JudgeColumns) -> dict[str, Any]:
-    matches = {"model": columns.model, "question": columns.question, "answer": columns.answer}
-    return {**{k: v for k, v in matches.items() if v}, "pairs": list(columns.pairs)}
+def _recorded_roles(columns: JudgeColumns) -> dict[str, Any]:
+    return recorded(asdict(columns), "model? question? answer? pairs")
 
 
 def _cost(view: JudgeView, costs: Mapping[str, float]) -> float | None:
@@ -250,10 +247,7 @@ def _cost(view: JudgeView, costs: Mapping[str, float]) -> float | None:
 
 
 def _about(view: JudgeView, origin: Mapping[str, Any]) -> dict[str, Any]:
-    scales = {
-        "judge_scale": [view.scale.low, view.scale.high],
-        "people_scale": [view.table.human_scale.low, view.table.human_scale.high],
-    }
+    scales = {"judge_scale": view.scale.ends, "people_scale": view.table.human_scale.ends}
     # A judge scores answers of every model: its column alone is the name of the map.
     return {"model": "", "method": view.name, "fitted_on": {**origin, **scales}}
 

@@ -186,7 +186,7 @@ def agreement(
 # Rows that two people rated, on each side, from which on a claim is made.
 FEWEST_A_SIDE = 15
 # A group's spread is pulled towards that of all rows by so many rows: equal scores are no proof.
-_PULL = 5.0
+PULL = 5.0
 
 
 def favour(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
@@ -234,8 +234,11 @@ def favour(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
     size = np.where(m, inside, n - inside)
     each = np.where(m, 1.0, -1.0) * error / size * np.sqrt(size / (size - 1.0))
     each = each - lead * influence / n
-    variance = float(each @ each) + _missing_spread(error, each, m)
-    df = max(min(_df(each), n - 2.0, 2.0 * min(inside, n - inside)), 3.0)
+    small = m if m.sum() <= (~m).sum() else ~m
+    own, rows, part = float((each[small] ** 2).sum()), float(small.sum()), error[small]
+    mixed = pulled_variance(float(part @ part), rows, float(error.var()))
+    variance = float(each @ each) + max(mixed / rows - own, 0.0)
+    df = max(min(kurtosis_df(each), n - 2.0, 2.0 * min(inside, n - inside)), 3.0)
     return MeanError(value, float(np.sqrt(variance)), df, n)
 
 
@@ -244,10 +247,9 @@ def _slope(s: Floats, people: Floats, group: Indices) -> tuple[float, Floats]:
     score = _centred(s[:, None], group)[:, 0]
     ratings = _centred(people, group)
     count = np.isfinite(ratings).sum(axis=1)
-    known_values = np.nan_to_num(ratings)
-    total = known_values.sum(axis=1)
+    total = np.nansum(ratings, axis=1)
     # Over pairs of people: no rating meets itself, so that errors of one person cancel.
-    shared = (total**2 - (known_values**2).sum(axis=1)) / (count * (count - 1))
+    shared = (total**2 - np.nansum(ratings**2, axis=1)) / (count * (count - 1))
     common = float(shared.mean())
     if common <= 0:
         return np.nan, shared
@@ -266,17 +268,9 @@ def _centred(values: Floats, group: Indices) -> Floats:
     return np.asarray(values - (sums / np.maximum(count, 1))[group])
 
 
-def _missing_spread(error: Floats, each: Floats, m: Mask) -> float:
-    """Return what the smaller side's variance lacks against a mixture with that of all rows."""
-    small = m if m.sum() <= (~m).sum() else ~m
-    rows, part = int(small.sum()), error[small]
-    mixed = (float(part @ part) + _PULL * float(error.var())) / (rows - 1 + _PULL)
-    return max(mixed / rows - float((each[small] ** 2).sum()), 0.0)
-
-
-def _df(each: Floats) -> float:
-    share = float((each**4).sum()) / float((each**2).sum()) ** 2 if each.any() else 1.0
-    return 2.0 / max(share - 1.0 / each.size, 1e-9)
+def pulled_variance(square: float, n: float, pooled: float) -> float:
+    """Return the variance of `n` rows by their sum of squares, pulled to that of all rows."""
+    return (square + PULL * pooled) / (n - 1 + PULL)
 
 
 def lead_beyond_people(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
@@ -286,10 +280,9 @@ def lead_beyond_people(judge: Floats, people: Floats, chosen: Mask) -> MeanError
     """
     y = row_mean(people)
     finite = np.isfinite(y)
-    d, m = (judge - y)[finite], chosen[finite]
-    a, b = d[m], d[~m]
+    a, b = ((judge - y)[finite & side] for side in (chosen, ~chosen))
     fewest = min(a.size, b.size)
     if fewest < FEWEST_A_SIDE:
         return None
     error = np.sqrt(a.var(ddof=1) / a.size + b.var(ddof=1) / b.size)
-    return MeanError(float(a.mean() - b.mean()), float(error), fewest - 1.0, d.size)
+    return MeanError(float(a.mean() - b.mean()), float(error), fewest - 1.0, a.size + b.size)
