@@ -34,7 +34,7 @@ from calibrant.answers.semantics.same.forms import read_cues
 from calibrant.answers.semantics.same.hybrid import is_phrase
 from calibrant.answers.semantics.text.normalise import Normaliser
 from calibrant.core.errors import MissingDependencyError
-from calibrant.models.endpoints.embeddings import open_embedder
+from calibrant.models.endpoints.embedded import open_embedder
 from studies._contained import part_lines
 from studies._doubt import doubt_table, pair_lines
 from studies._semantics_unseen import PLAIN_STEPS, bare_graders, unseen_rows, without_word_lists

@@ -33,7 +33,7 @@ from calibrant.answers.semantics.same.rules import relate
 from calibrant.answers.semantics.typed import Relation
 from calibrant.core import InputError
 from calibrant.core.errors import MissingDependencyError
-from calibrant.models.endpoints.embeddings import open_embedder
+from calibrant.models.endpoints.embedded import open_embedder
 
 READ = FormReader()
 WHO = "Who won it?"

@@ -1,7 +1,7 @@
 """Every confidence method has plain words of its own, short enough for a heading."""
 
 from calibrant.answers.confidence import METHODS
-from calibrant.core.method_words import METHOD_WORDS, method_legend
+from calibrant.core.names import METHOD_WORDS, method_legend
 from calibrant.report.names import without_shared_start
 
 

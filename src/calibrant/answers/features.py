@@ -115,7 +115,7 @@ def _is_missing(column: pl.Series) -> pl.Series:
 
 def embed_texts(texts: pl.Series) -> tuple[Floats, str]:
     """Return one vector per text, and the name of the embedder; needs the extra `local`."""
-    from calibrant.models.endpoints.embeddings import open_embedder
+    from calibrant.models.endpoints.embedded import open_embedder
 
     distinct = texts.unique(maintain_order=True)
     embedder = open_embedder()

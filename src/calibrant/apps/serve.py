@@ -24,7 +24,7 @@ from calibrant.core.verb import Option, verb
 from calibrant.data.mend.recalibration_map import load_mend
 from calibrant.data.sources.provenance import document_head
 from calibrant.labels.watching.betting import PromiseWatch
-from calibrant.models.endpoints.embeddings import open_embedder
+from calibrant.models.endpoints.embedded import open_embedder
 from calibrant.models.ledger import Ledger
 from calibrant.models.study.endpoints import check_places
 from calibrant.report.result import ServeResult

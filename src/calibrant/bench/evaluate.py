@@ -17,7 +17,7 @@ from calibrant.core import shared_options as opt
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, did_you_mean, error_source, require_known
 from calibrant.core.hints import Hint
-from calibrant.core.method_words import PAPER, ranking_methods
+from calibrant.core.names import PAPER, ranking_methods
 from calibrant.core.verb import Option, verb
 from calibrant.data import Scores, Study, load_scores, read_table, source_name
 from calibrant.data.formats import is_study

@@ -244,6 +244,6 @@ def _source(paths: Sequence[str | Path]) -> str:
 
 
 def _embedder() -> Embed:
-    from calibrant.models.endpoints.embeddings import open_embedder
+    from calibrant.models.endpoints.embedded import open_embedder
 
     return open_embedder().embed

@@ -17,7 +17,7 @@ from calibrant.comparison.questions import QuestionBlock, align_models
 from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
-from calibrant.core.method_words import ranking_methods
+from calibrant.core.names import ranking_methods
 from calibrant.data import Scores, load_scores, source_name
 from calibrant.data.sources.coverage import table_coverage
 from calibrant.data.sources.draws import meaning_scores

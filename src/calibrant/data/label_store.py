@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.core.sqlite import statements
+from calibrant.core.places import statements
 from calibrant.data import label_schema as schema
 from calibrant.data.places import refuse_foreign_database
 

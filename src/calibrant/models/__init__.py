@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from calibrant.models.asks import Ask as Ask
     from calibrant.models.asks import Price as Price
     from calibrant.models.dispatch.dispatcher import Dispatcher as Dispatcher
-    from calibrant.models.endpoints.embeddings import open_embedder as open_embedder
+    from calibrant.models.endpoints.embedded import open_embedder as open_embedder
     from calibrant.models.endpoints.factory import open_client as open_client
     from calibrant.models.ledger.schema import Caps as Caps
     from calibrant.models.protocol import EndpointRefusedError as EndpointRefusedError

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from calibrant.core.document import given_places
-from calibrant.core.method_words import method_name, method_words
+from calibrant.core.names import method_name, method_words
 from calibrant.findings.claims.claim import count
 from calibrant.findings.documents import fields
 from calibrant.findings.documents.audits import AuditBlock

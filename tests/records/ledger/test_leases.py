@@ -3,7 +3,7 @@
 import pytest
 
 from calibrant.models.ledger import Ledger, LedgerKey
-from calibrant.models.ledger import leases as leases_module
+from calibrant.models.ledger import lookup as lookup_module
 from ledgers import claim
 
 
@@ -18,7 +18,7 @@ def clock(monkeypatch):
             return self.now
 
     found = Clock()
-    monkeypatch.setattr(leases_module.Leases, "__init__", _with(found))
+    monkeypatch.setattr(lookup_module.Leases, "__init__", _with(found))
     return found
 
 
@@ -32,7 +32,7 @@ def _with(clock):
 @pytest.fixture
 def elsewhere(monkeypatch):
     """Sessions look as if they came from machines of their own."""
-    monkeypatch.setattr(leases_module, "this_machine", lambda: f"machine-{id(object())}")
+    monkeypatch.setattr(lookup_module, "this_machine", lambda: f"machine-{id(object())}")
 
 
 KEY = LedgerKey("http://e", "m", "answer", b"{}")
@@ -77,8 +77,8 @@ def test_a_machine_that_beats_keeps_its_claim_for_ever(tmp_path, clock):
 @pytest.mark.parametrize("wrong_by", [-1e6, -61.0, 61.0, 1e9])
 def test_the_time_of_day_decides_nothing(tmp_path, monkeypatch, wrong_by):
     path = tmp_path / "ledger.sqlite"
-    true_time = leases_module.time.time
+    true_time = lookup_module.time.time
     with Ledger(path) as first, Ledger(path) as second:
         assert _claimed(first) is not None
-        monkeypatch.setattr(leases_module.time, "time", lambda: true_time() + wrong_by)
+        monkeypatch.setattr(lookup_module.time, "time", lambda: true_time() + wrong_by)
         assert _claimed(second) is None

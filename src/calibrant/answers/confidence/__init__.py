@@ -38,7 +38,7 @@ from calibrant.answers.confidence.scoring import score as score
 from calibrant.answers.confidence.scoring import score_table as score_table
 from calibrant.answers.confidence.stated import panel_agreement as panel_agreement
 from calibrant.answers.confidence.stated import verified_classes as verified_classes
-from calibrant.core.method_words import catalogue
-from calibrant.core.method_words import ranking_methods as ranking_methods
+from calibrant.core.names import catalogue
+from calibrant.core.names import ranking_methods as ranking_methods
 
 METHODS.arrange(catalogue()["methods"])

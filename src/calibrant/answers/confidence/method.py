@@ -11,8 +11,7 @@ from calibrant.answers.confidence.columns import gather
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError, require_choice
-from calibrant.core.method_words import catalogue
-from calibrant.core.names import Registry
+from calibrant.core.names import Registry, catalogue
 
 About: TypeAlias = Literal["modal", "selected", "greedy", "own", "first", "option"]
 

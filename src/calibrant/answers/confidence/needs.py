@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.answers.confidence.compact import DrawBlock, DrawTable
 from calibrant.answers.confidence.method import METHODS, Method, Options
 from calibrant.core.arrays import Mask
-from calibrant.core.method_words import catalogue
+from calibrant.core.names import catalogue
 
 Present: TypeAlias = Callable[[DrawTable, Options], Mask]
 

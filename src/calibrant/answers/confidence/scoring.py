@@ -16,7 +16,7 @@ from calibrant.answers.confidence.needs import NEEDS, units_with
 from calibrant.answers.confidence.question import Question, table_of
 from calibrant.core.arrays import Mask
 from calibrant.core.errors import UnavailableError
-from calibrant.core.method_words import PAPER
+from calibrant.core.names import PAPER
 from calibrant.data.tables import with_question_columns
 
 

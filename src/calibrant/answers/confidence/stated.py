@@ -22,7 +22,7 @@ from calibrant.answers.confidence.compact import DrawBlock, DrawTable
 from calibrant.answers.confidence.frequency import greedy_agreement
 from calibrant.answers.confidence.method import Options, Scored, about_greedy, register
 from calibrant.core.arrays import Floats, Ints
-from calibrant.core.method_words import catalogue
+from calibrant.core.names import catalogue
 
 
 def _stated(block: DrawBlock, options: method.Options) -> tuple[Floats, Ints]:

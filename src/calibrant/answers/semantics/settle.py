@@ -33,7 +33,7 @@ from calibrant.core import InputError
 from calibrant.core.errors import require_known
 
 if TYPE_CHECKING:
-    from calibrant.models.endpoints.embeddings import Embedder
+    from calibrant.models.endpoints.embedded import Embedder
     from calibrant.models.inference.judge import EmbeddedJudge
 
 CLUSTERINGS = ("hybrid", "rules", "exact", "embeddings", "judge")

@@ -15,7 +15,7 @@ from calibrant.apps.browser.opened import AppData, BrowserJob
 from calibrant.apps.browser.state import State
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
-from calibrant.core.method_words import method_words
+from calibrant.core.names import method_words
 from calibrant.core.verb import COMPUTE, Parameter, declaration
 from calibrant.data.judge_table import likely_columns
 from calibrant.data.sources.rows import RowQuery, Rows

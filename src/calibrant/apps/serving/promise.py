@@ -17,8 +17,8 @@ import orjson
 import polars as pl
 from msgspec import Struct, field
 
-from calibrant.core.append_only import locked_beside, replace_file
 from calibrant.core.errors import InputError, SchemaError
+from calibrant.core.places import locked_beside, replace_file
 from calibrant.data.formats import file_format
 from calibrant.data.label_store import LabelStore
 from calibrant.data.reading.cells import meaning_of

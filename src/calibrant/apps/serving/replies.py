@@ -14,8 +14,8 @@ import orjson
 from msgspec import Struct, convert
 
 from calibrant.apps.serving.measure import Asked
-from calibrant.core.append_only import AppendOnly
 from calibrant.core.errors import InputError
+from calibrant.core.places import AppendOnly
 from calibrant.trust.policy_file import CALLER, Cell, Row
 
 UNPROMISED = "none for this answer"

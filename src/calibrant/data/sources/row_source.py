@@ -105,7 +105,7 @@ def _known_rankings(source: Input, options: AuditOptions) -> frozenset[str]:
     if not source.names_methods(options.table):
         return frozenset()
     # Loaded here: a table of one plain confidence needs no method.
-    from calibrant.core.method_words import ranking_methods
+    from calibrant.core.names import ranking_methods
 
     return ranking_methods()
 

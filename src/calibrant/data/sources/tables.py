@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
-from calibrant.core.method_words import METHOD_WORDS
+from calibrant.core.names import METHOD_WORDS
 from calibrant.data import Study, read_table, scan_table, source_name
 from calibrant.data.label_schema import WEIGHT
 from calibrant.data.reading.names import name_roles
@@ -245,7 +245,7 @@ class OpenStudy(Input):
         have the share of them that is right as their outcome.
         """
         # Loaded here: reading a table needs no method.
-        from calibrant.core.method_words import ranking_methods
+        from calibrant.core.names import ranking_methods
 
         table = self.study.read("scores")
         if not {"method", "correct"} <= set(table.columns):

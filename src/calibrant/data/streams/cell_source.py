@@ -117,7 +117,7 @@ class SummedTable:
         names = {key[1] for key in self.total.blocks} - {"confidence"}
         if not names:
             return
-        from calibrant.core.method_words import ranking_methods
+        from calibrant.core.names import ranking_methods
 
         rankings = sorted(names & ranking_methods())
         if rankings:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from calibrant.core.method_words import method_name
+from calibrant.core.names import method_name
 from calibrant.findings.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
 from calibrant.findings.claims.claim import ALPHA, About, Claim, Outcome, rule, subject_name
 from calibrant.findings.claims.data import kept_shares, with_rows_kept

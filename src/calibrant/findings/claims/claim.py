@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from calibrant.core.method_words import method_name
+from calibrant.core.names import method_name
 from calibrant.findings.documents.entries import OUTCOMES as OUTCOMES
 from calibrant.findings.documents.entries import Claim as Claim
 from calibrant.findings.documents.entries import EstimateEntry

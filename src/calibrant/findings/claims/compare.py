@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import convert
 
 from calibrant.core.estimate import EstimateEntry
-from calibrant.core.method_words import method_name
+from calibrant.core.names import method_name
 from calibrant.findings.claims.claim import (
     About,
     Claim,

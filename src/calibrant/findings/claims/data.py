@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import UnavailableError
 from calibrant.core.hints import Call, Hint
-from calibrant.core.method_words import method_name
+from calibrant.core.names import method_name
 from calibrant.findings.claims.claim import Claim, count, joined, percent
 from calibrant.findings.documents.audits import AuditBlock, Coverage
 from calibrant.findings.documents.entries import DataWarning

@@ -17,7 +17,6 @@ import orjson
 from calibrant.core.errors import InputError, SchemaError, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.models.ledger import schema
-from calibrant.models.ledger.leases import this_machine
 
 # In this order: a draw is saved only where its request and its answer are.
 _COLUMNS = {
@@ -175,7 +174,7 @@ def _check_nobody_writes(path: Path) -> None:
         try:
             rows = db.execute(
                 "SELECT pid FROM sessions WHERE ended_at IS NULL AND host = ? AND pid <> ?",
-                (this_machine(), os.getpid()),
+                (schema.this_machine(), os.getpid()),
             ).fetchall()
         except sqlite3.DatabaseError:
             return  # too damaged to be written to

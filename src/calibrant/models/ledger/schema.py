@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import sqlite3
 from collections.abc import Collection
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from calibrant.core.sqlite import statements
+from calibrant.core.places import statements
 
 # What a ledger from before there were accounts has spent is the row of session 0.
 OPENING = """
@@ -328,3 +329,12 @@ def is_running(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+@cache
+def this_machine() -> str:
+    """Name where a process id means something: the host, and the container within it."""
+    try:
+        return f"{socket.gethostname()}/{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return socket.gethostname()

@@ -15,8 +15,7 @@ from contextlib import closing, contextmanager
 from itertools import accumulate, pairwise
 
 from calibrant.models.ledger import schema
-from calibrant.models.ledger.leases import beat, end_sessions
-from calibrant.models.ledger.lookup import LedgerLookup
+from calibrant.models.ledger.lookup import LedgerLookup, beat, end_sessions
 from calibrant.models.ledger.repair import back_up, ledger_error
 
 BACKUP_EVERY_S = 600.0

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from calibrant.core.append_only import AppendOnly
 from calibrant.core.errors import ClientError, InputError
 from calibrant.core.hints import Hint
+from calibrant.core.places import AppendOnly
 from calibrant.models.endpoints import factory
 from calibrant.models.endpoints.http import HttpClient
 from calibrant.models.protocol import Client, Completion, Message, Request

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from calibrant.core.method_words import method_legend, method_name, method_words
+from calibrant.core.names import method_legend, method_name, method_words
 from calibrant.findings.claims import Claim
 from calibrant.findings.claims.claim import count
 from calibrant.findings.documents.audits import AuditBlock

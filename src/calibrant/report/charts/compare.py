@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from calibrant.core.method_words import method_name
+from calibrant.core.names import method_name
 from calibrant.findings.claims import Claim
 from calibrant.findings.documents.entries import (
     League,

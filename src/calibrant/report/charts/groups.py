@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from calibrant.core.method_words import method_words
+from calibrant.core.names import method_words
 from calibrant.findings.claims.claim import count
 from calibrant.findings.documents.fields import GroupsFields
 from calibrant.findings.documents.groups import GroupEntry, GroupsEntry

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from msgspec.structs import astuple
 
 from calibrant.core.document import kind_of
-from calibrant.core.method_words import method_words
+from calibrant.core.names import method_words
 from calibrant.findings.claims import Claim
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.decisions import ThresholdPoint

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from calibrant.core.method_words import method_name
+from calibrant.core.names import method_name
 from calibrant.findings.claims.claim import count
 from calibrant.findings.documents import entries
 from calibrant.findings.documents.fields import CompareFields

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from calibrant.core.errors import InputError, did_you_mean
-from calibrant.core.method_words import method_legend
+from calibrant.core.names import method_legend
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.fields import AuditFields
 from calibrant.metrics.registry import METRICS

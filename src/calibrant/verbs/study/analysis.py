@@ -14,7 +14,7 @@ import polars as pl
 
 from calibrant.bench.evaluate import bench_evaluate
 from calibrant.core.errors import IN_MEMORY, CalibrantError, InputError
-from calibrant.core.method_words import ranking_methods
+from calibrant.core.names import ranking_methods
 from calibrant.core.places import writing
 from calibrant.core.version import __version__
 from calibrant.data import Study

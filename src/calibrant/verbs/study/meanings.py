@@ -12,7 +12,7 @@ from calibrant.answers.semantics.extract import extract_answer
 from calibrant.answers.semantics.llm_judge import LLMJudge, open_judge
 from calibrant.answers.semantics.settle import SemanticsOptions
 from calibrant.data import Study
-from calibrant.models.endpoints.embeddings import open_embedder
+from calibrant.models.endpoints.embedded import open_embedder
 from calibrant.models.study.config import SemanticsConfig, StudyConfig
 from calibrant.models.study.costs import load_prices, price_of
 from calibrant.models.study.endpoints import open_client

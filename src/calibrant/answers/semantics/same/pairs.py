@@ -20,7 +20,7 @@ from calibrant.core import InputError
 
 if TYPE_CHECKING:
     # Rules need nothing that talks to models.
-    from calibrant.models.endpoints.embeddings import Embedder
+    from calibrant.models.endpoints.embedded import Embedder
     from calibrant.models.inference.judge import EmbeddedJudge
 
 Pair: TypeAlias = tuple[str, str, str]
