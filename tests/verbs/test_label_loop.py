@@ -187,10 +187,10 @@ def test_the_loop_on_a_real_pool(shared_data, tmp_path, browser, kind):  # noqa:
     ann.open()
     wide = browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     assert wide
-    right = browser.find_element("css selector", "button.right").rect
+    right = browser.find_element("css selector", "[data-label=right]").rect
     assert right["height"] >= 44
     last = ann.shown()
-    browser.find_element("css selector", "button.right").click()
+    browser.find_element("css selector", "[data-label=right]").click()
     until(lambda: ann.shown() != last)
     server.terminate()
     server.wait()

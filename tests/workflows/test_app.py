@@ -80,6 +80,9 @@ def test_every_tab_shows_its_answer_and_its_command(table):
     for tab in ("overview", "compare", "groups", "decide", "mend", "watch"):
         assert "calibrant " in told[tab].partition("data-command")[2]
         assert f"{table}" in told[tab]
+        # What a shell calls COL means nothing to a person.
+        assert not re.search(r'placeholder="[^"]*COL', told[tab])
+    assert 'placeholder="Column of groups"' in told["decide"]
     assert "--max-error 0.4" in told["decide"]
     assert "No labels yet" in told["labels"]
     assert table.read_bytes() == before

@@ -29,7 +29,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_SCRIPTS = ("core.js", "charts.js", "tables.js")
+_SCRIPTS = ("parts.js",)
 _STYLES = ("page.css", "picture.css")
 _OWN_HEADER = "X-Calibrant"
 # Work that is done so soon is shown at once, without a word about waiting.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,7 +17,7 @@ from calibrant.apps.browser.state import State
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.names import method_words
-from calibrant.core.verb import COMPUTE, Parameter, declaration
+from calibrant.core.verb import COMPUTE, Option, Parameter, declaration
 from calibrant.data.judge_table import likely_columns
 from calibrant.data.sources.rows import RowQuery, Rows
 from calibrant.findings.documents.audits import AuditBlock
@@ -285,7 +286,7 @@ def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
                 "name": f"{tab.verb}.{name}",
                 "words": parameter.word.replace("-", " "),
                 "help": option.help,
-                "hint": option.metavar,
+                "hint": _placeholder(option),
                 "choices": option.choices,
                 "flag": parameter.base is bool,
                 "value": typed,
@@ -293,6 +294,14 @@ def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
             }
         )
     return fields
+
+
+def _placeholder(option: Option) -> str:
+    """Return what stands in an empty field: of a column its role, not what a shell is told."""
+    if "COL" not in option.metavar:
+        return option.metavar
+    role = re.split("[:;.,]", option.help)[0]
+    return role if role.startswith("Column") else "Name of a column"
 
 
 def picker(data: AppData, state: State) -> dict[str, object]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 COOKIE = "calibrant_label"
 _FILES = {"index.html": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
+_SHARED = {"page.js": ("parts.js",), "page.css": ("page.css",)}
 _QUESTION = ("text", "question", "prompt", "question_text")
 _REFERENCE = ("references", "reference", "right_answer", "target")
 _MOST_BODY = 64 * 1024
@@ -182,7 +183,12 @@ class LabelServer:
         if "token" in request.query:
             person = request.query.get("who")
             return self.door.keep_token("/" if person is None else f"/?who={quote(person)}")
-        text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+        # Loaded here: it brings the templates of pages, and most who draw a batch serve nothing.
+        from calibrant.report.page import page_asset
+
+        # Parts and style are those of pages and of the app; what is its own follows.
+        text = "".join(map(page_asset, _SHARED.get(name, ())))
+        text += resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
         return web.Response(text=text, content_type=_FILES[name], charset="utf-8")
 
     async def _next(self, request: web.Request) -> web.Response:
@@ -249,7 +255,9 @@ class LabelServer:
         precise = await self._precision(states, decided)
         goal = self.budget or precise.goal
         text = f"{decided:,} of about {goal:,} labels" if goal else count(decided, "label")
-        if precise.half is not None:
+        if decided == len(self.session.keys):
+            text = f"all {count(decided, 'answer')} labelled"
+        elif precise.half is not None:
             text += f" · known to within {100 * precise.half:.1f} points"
         if precise.stop:
             text += " · goal reached, you may stop"

@@ -1,159 +1,171 @@
-// -- all confidences: small multiples, numbers, detail panels ---------------------------------
+// -- the confidences of the page and their drawings ---------------------------------------------
+
+const dataOf = (name) => JSON.parse(byId(name)?.textContent || "[]");
+const inPoints = (gap) => { const size = Math.abs(gap) * 100; return (gap < 0 ? "\u2212" : "+") + (size >= 0.05 && size < 1 ? size.toFixed(1) : size.toFixed(0)); };
+const SIGNS = { over_confident: "\u25B2", under_confident: "\u25BC", miscalibrated: "\u25C6", calibrated: "\u2713", undecided: "?", not_tested: "\u00b7" };
+const toneWords = (tone) => `${SIGNS[tone] || "\u00b7"} ${tone.replace(/_/g, "-")}`;
+const entries = dataOf("entries");
+const byKey = new Map(entries.map((entry) => [entry.key, entry]));
+const several = (name) => new Set(entries.map((entry) => entry[name])).size > 1;
+const HAS = { model: several("model"), method: several("method") };
+const methodName = ({ method, words }) => words ? `${method} (${words})` : method;
+const gapOf = ({ metrics }) => metrics.confidence_gap ? metrics.confidence_gap[0] : metrics.mean_confidence ? metrics.mean_confidence[0] - metrics.accuracy[0] : null;
+function nameOf(entry) {
+  const names = [HAS.model || !HAS.method ? entry.model : "", HAS.method ? entry.method : "", entry.group];
+  return names.filter(Boolean).join(" / ") || entry.model;
+}
+// The marks of an entry stand in its line.
+const marksText = byId("diagrams")?.textContent.split("\n") || [];
+const diagramOf = new Map(entries.map((entry, place) => [entry.key, marksText[place]]).filter(([, text]) => text));
+function framed(name) {
+  const svg = byId(name + "-frame").content.firstElementChild.cloneNode(true);
+  return [svg, ...svg.dataset.plot.split(" ").map(Number)];
+}
+// The reliability diagram of one confidence; a small one shows the plane alone.
+function diagram(entry, large) {
+  const [svg, x0, x1, y0, y1] = framed("diagram");
+  svg.ariaLabel = `Share of right answers against confidence: ${nameOf(entry)}`;
+  if (!large) svg.setAttribute("viewBox", `${x0 - 4} ${y1 - 4} ${x1 - x0 + 8} ${y0 - y1 + 8}`);
+  svg.append(...asSvg(`<svg xmlns="http://www.w3.org/2000/svg">${diagramOf.get(entry.key)}</svg>`).childNodes);
+  return svg;
+}
+// A curve of shares from 0 to `most` with a ring on it.
+function curve(places, dot, { title, most, words = percent }) {
+  const [svg, x0, x1, y0, y1] = framed("curve"), ring = svg.querySelector(".ring");
+  const x = (v) => x0 + v * (x1 - x0), y = (v) => y0 + v / most * (y1 - y0);
+  svg.ariaLabel = `${title} against share answered`;
+  svg.querySelectorAll(".axis")[1].textContent = title;
+  svg.querySelectorAll(".tick[text-anchor=end]").forEach((tick, place) => { tick.textContent = words(place / 4 * most); });
+  svg.querySelector(".series").setAttribute("points", places.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" "));
+  if (dot) { ring.setAttribute("cx", x(dot[0])); ring.setAttribute("cy", y(dot[1])); } else ring.remove();
+  return svg;
+}
+
+// -- all confidences: small multiples ------------------------------------------------------------
 
 const view = { sort: "gap", words: "", method: "", scope: "whole", shown: 12 };
 const SORTS = [["gap", "smallest gap"], ["-gap", "largest gap"], ["ece", "calibration error"], ["auroc", "ranking (AUROC)"], ["accuracy", "share right"], ["name", "name"]];
+const grouped = entries.some((entry) => entry.group) && entries.some((entry) => !entry.group);
 function sortValue(entry, key) {
   if (key === "name") return nameOf(entry).toLowerCase();
   if (key === "gap") return Math.abs(gapOf(entry) ?? Infinity);
   if (key === "-gap") return -Math.abs(gapOf(entry) ?? 0);
-  const found = entry.metrics[key];
-  const value = found && known(found[0]) ? found[0] : Infinity;
+  const value = entry.metrics[key]?.[0] ?? Infinity;
   return key === "ece" ? value : -value;
 }
 function chosenEntries() {
-  const grouped = entries.some((entry) => entry.group), whole = entries.some((entry) => !entry.group);
   const fits = (entry) => nameOf(entry).toLowerCase().includes(view.words)
     && (!view.method || entry.method === view.method)
-    && (!(grouped && whole) || (view.scope === "groups" ? entry.group : !entry.group));
+    && (!grouped || (view.scope === "groups" ? entry.group : !entry.group));
   const order = (a, b) => { const x = sortValue(a, view.sort), y = sortValue(b, view.sort); return x < y ? -1 : x > y ? 1 : 0; };
   return entries.filter(fits).sort(order);
 }
 function exploreTools(redraw) {
-  const parts = [field("Sort by", choice(SORTS, view.sort, (value) => { view.sort = value; redraw(); }))];
-  const methods = [...new Set(entries.map((entry) => entry.method))];
-  if (methods.length > 1) parts.push(field("Confidence", choice([["", "all"], ...methods.map((m) => [m, methodName(m)])], view.method, (value) => { view.method = value; redraw(); })));
-  if (entries.some((e) => e.group) && entries.some((e) => !e.group))
-    parts.push(field("Show", choice([["whole", "whole models"], ["groups", "groups"]], view.scope, (value) => { view.scope = value; redraw(); })));
-  if (entries.length > 8) parts.push(field("Find", searchBox((words) => { view.words = words; redraw(); })));
-  return parts;
+  const set = (name) => (value) => { view[name] = value; redraw(); };
+  const methods = new Map(entries.map((entry) => [entry.method, methodName(entry)]));
+  return [
+    field("Sort by", choice(SORTS, view.sort, set("sort"))),
+    HAS.method ? field("Confidence", choice([["", "all"], ...methods], view.method, set("method"))) : null,
+    grouped ? field("Show", choice([["whole", "whole models"], ["groups", "groups"]], view.scope, set("scope"))) : null,
+    entries.length > 8 ? field("Find", searchBox(set("words"))) : null,
+  ].filter(known);
 }
 // Only what is near the screen is drawn: hundreds of diagrams stay as quick as a dozen.
 const nearScreen = new IntersectionObserver((seen) => {
   for (const { target, isIntersecting } of seen) {
-    const holder = target.querySelector(".holder");
     if (isIntersecting) drawIn(target);
-    if (!isIntersecting && entries.length > 60) holder.replaceChildren();
+    else if (entries.length > 60) target.firstChild.replaceChildren();
   }
 }, { rootMargin: "400px" });
 function drawIn(box) {
-  const holder = box.querySelector(".holder");
+  const holder = box.firstChild;
   if (!holder.firstChild) holder.append(diagram(byKey.get(box.dataset.key), false));
 }
 function multiple(entry) {
-  const box = button(undefined, () => openPanel(entry.key), "multiple"), holder = made("span", undefined, "holder space");
-  const gap = gapOf(entry), what = made("span", undefined, "what");
-  what.append(made("b", known(gap) ? inPoints(gap) : "\u2013"), " points");
+  const gap = gapOf(entry), what = [made("b", known(gap) ? inPoints(gap) : "\u2013"), " points"];
+  // A long name may break after a slash, a hyphen or an underscore.
+  const name = nameOf(entry).split(/(?<=[/_-])/).flatMap((part) => [part, made("wbr")]);
+  const parts = [made("span", null, "space"), made("span", name, "who"), made("span", what, "what")];
+  const box = button(parts, () => openPanel(entry.key), "multiple");
   box.dataset.key = entry.key;
-  box.append(holder, named("span", nameOf(entry), "who"), what);
   nearScreen.observe(box);
   return box;
 }
 function showMultiples() {
-  const holder = byId("multiples");
-  if (!holder) return;
   nearScreen.disconnect();
   const found = chosenEntries().filter((entry) => diagramOf.has(entry.key));
-  holder.replaceChildren(...found.slice(0, view.shown).map(multiple));
-  const more = byId("multiples-more") || made("p");
-  more.id = "multiples-more";
-  more.replaceChildren();
-  if (found.length > view.shown) more.append(button(`Show all ${found.length}`, () => { view.shown = Infinity; showMultiples(); }, "more"));
-  holder.after(more);
+  byId("multiples").replaceChildren(...found.slice(0, view.shown).map(multiple));
+  const more = button(`Show all ${found.length}`, () => { view.shown = Infinity; showMultiples(); }, "more");
+  byId("multiples-more").replaceChildren(...(found.length > view.shown ? [more] : []));
 }
 
 // -- the table of numbers --------------------------------------------------------------------
 
 // The list of metrics comes with the page: those of a group that are not among the first unfold.
-const METRICS = byId("metrics") ? JSON.parse(byId("metrics").textContent) : [];
+const METRICS = dataOf("metrics");
 const FIRST = ["accuracy", "mean_confidence", "confidence_gap", "ece", "auroc"];
 const metric = ({ name, title, unit }) => name === "confidence_gap"
-  ? { title, of: (entry) => entry.metrics[name] || [gapOf(entry), null, null], points: true }
-  : { title, of: (entry) => entry.metrics[name], percent: unit === "share" };
+  ? { title, of: (entry) => entry.metrics[name] || [gapOf(entry), null, null], words: inPoints }
+  : { title, of: (entry) => entry.metrics[name], words: unit === "share" ? percent : undefined };
 const ofGroups = (...groups) => METRICS.filter((one) => groups.includes(one.group) && !FIRST.includes(one.name)).map(metric);
-const proof = (name) => ({ title: name, of: (entry) => entry.evidence[name], p: name === "p" || name === "p corrected" });
+const threeDigits = (value) => value.toFixed(3);
+const pValue = (value) => value <= 1e-10 ? "<1e-10" : value >= 0.001 ? threeDigits(value) : value.toExponential(0);
+const EVIDENCE = { "ECE if calibrated": threeDigits, "p": pValue, "p corrected": pValue, "error rate": threeDigits,
+  "passive floor": threeDigits, "active floor": threeDigits, "L": threeDigits };
 const COLUMNS = [
-  ["", FIRST.map((name) => METRICS.find((one) => one.name === name)).filter(Boolean).map(metric)],
+  ["", FIRST.flatMap((name) => METRICS.filter((one) => one.name === name)).map(metric)],
   ["calibration", ofGroups("calibration", "score")],
   ["ranking", ofGroups("ranking")],
-  ["evidence", [{ title: "n", of: (entry) => [entry.n, null, null], whole: true }, proof("ECE if calibrated"), proof("p"), proof("p corrected"), proof("error rate"), proof("passive floor"), proof("active floor"), proof("L")]],
+  ["evidence", [{ title: "n", of: (entry) => [entry.n, null, null], words: (n) => n.toLocaleString("en") },
+    ...Object.entries(EVIDENCE).map(([title, words]) => ({ title, of: (entry) => entry.evidence[title], words }))]],
 ];
 const unfolded = new Set([""]);
-let numberSort = null;
-function numberText(value, column) {
-  if (!known(value)) return "";
-  if (column.points) return inPoints(value);
-  if (column.percent) return percent(value);
-  if (column.whole) return value.toLocaleString("en");
-  if (column.p) return value <= 1e-10 ? "<1e-10" : value >= 0.001 ? value.toFixed(3) : value.toExponential(0);
-  return value.toFixed(3);
-}
-function numberCell(entry, column) {
-  const cell = made("td"), found = column.of(entry);
-  if (!found || !known(found[0])) { cell.textContent = found ? "undefined" : "not a probability"; cell.className = "note"; return cell; }
-  cell.textContent = numberText(found[0], column);
-  if (known(found[1]) && known(found[2])) cell.append(made("span", ` [${numberText(found[1], column)}, ${numberText(found[2], column)}]`, "interval"));
+function numberCell(entry, { of, words = threeDigits }) {
+  const [value, low, high] = of(entry) || [];
+  if (!known(value)) return made("td", of(entry) ? "undefined" : "not a probability", "note");
+  const interval = known(low) && known(high) ? made("span", ` [${words(low)}, ${words(high)}]`, "interval") : null;
+  const cell = made("td", [words(value), interval]);
+  cell.dataset.value = value;
   return cell;
 }
-function shownColumns() { return COLUMNS.filter(([name]) => unfolded.has(name)).flatMap(([, columns]) => columns); }
-function termOf(title) { return byId("term-" + title.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "-")); }
-function headCell(title, sortBy, label) {
-  const cell = made("th", undefined, label ? "label" : ""), sort = button(title, sortBy, "sort");
-  cell.scope = "col";
-  cell.append(sort);
-  const term = !label && termOf(title);
-  if (term) {
-    const ask = made("button", "?", "term");
-    ask.type = "button";
-    ask.setAttribute("popovertarget", term.id);
-    ask.setAttribute("aria-label", `What is ${title}?`);
-    cell.append(ask);
-  }
-  if (numberSort && numberSort.title === title) cell.setAttribute("aria-sort", numberSort.up ? "ascending" : "descending");
+function head(words, kind, scope = "col") { return Object.assign(made("th", words, kind), { scope }); }
+function headCell(title, kind) {
+  const cell = head(button(title, null, "sort"), kind);
+  const term = byId("term-" + title.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "-"));
+  if (!term || kind) return cell;
+  const question = Object.assign(button("?", null, "term"), { popoverTargetElement: term, ariaLabel: `What is ${title}?` });
+  cell.append(question);
   return cell;
-}
-function sortNumbers(title, of) {
-  numberSort = { title, of, up: !(numberSort && numberSort.title === title && numberSort.up) };
-  showNumbers();
 }
 function numberRow(entry, columns) {
-  const row = made("tr", undefined, "open-row"), name = made("td", undefined, "label"), verdict = made("td");
-  name.append(button(nameOf(entry), () => openPanel(entry.key), "open"));
-  verdict.append(made("span", toneWords(entry.tone), "tag " + entry.tone));
-  row.append(name, verdict, ...columns.map((column) => numberCell(entry, column)));
-  row.addEventListener("click", (event) => { if (!event.target.closest("button") && !String(window.getSelection())) openPanel(entry.key); });
+  const name = made("td", button(nameOf(entry), () => openPanel(entry.key), "open"), "label");
+  const verdict = made("td", made("span", toneWords(entry.tone), "tag " + entry.tone));
+  const row = made("tr", [name, verdict, ...columns.map((column) => numberCell(entry, column))], "open-row");
+  row.onclick = (event) => { if (!event.target.closest("button") && !String(window.getSelection())) openPanel(entry.key); };
   return row;
 }
 function showNumbers() {
-  const table = byId("numbers-table"), columns = shownColumns();
-  let found = chosenEntries();
-  if (numberSort) {
-    const value = (entry) => numberSort.of(entry);
-    found = [...found].sort((a, b) => {
-      const x = value(a), y = value(b);
-      // Words (undefined, not a probability) stay below the numbers in both directions.
-      if (!known(x) || !known(y)) return known(x) ? -1 : known(y) ? 1 : 0;
-      return (x < y ? -1 : x > y ? 1 : 0) * (numberSort.up ? 1 : -1);
-    });
+  const table = byId("numbers-table"), before = table.querySelector("[aria-sort]"), found = chosenEntries();
+  const columns = COLUMNS.filter(([name]) => unfolded.has(name)).flatMap(([, some]) => some);
+  const subject = HAS.method && HAS.model ? "model / method" : HAS.method ? "method" : "model";
+  const heads = [headCell(subject, "label"), headCell("verdict"), ...columns.map(({ title }) => headCell(title))];
+  table.replaceChildren(made("thead", made("tr", heads)), made("tbody", found.map((entry) => numberRow(entry, columns))));
+  const again = before && heads.find((cell) => cell.textContent === before.textContent);
+  if (again) {
+    again.ariaSort = before.ariaSort === "descending" ? "ascending" : null;
+    sortBy(table, again);
   }
-  const head = made("thead"), line = made("tr"), body = made("tbody");
-  line.append(headCell(HAS.method && HAS.model ? "model / method" : HAS.method ? "method" : "model", () => sortNumbers("name", nameOf), true), headCell("verdict", () => sortNumbers("verdict", (entry) => entry.tone)));
-  line.append(...columns.map((column) => headCell(column.title, () => sortNumbers(column.title, (entry) => { const cell = column.of(entry); return cell ? cell[0] : null; }))));
-  head.append(line);
-  body.append(...found.map((entry) => numberRow(entry, columns)));
-  table.replaceChildren(head, body);
   byId("numbers-note").textContent = `${found.length} of ${entries.length}. Accuracy and confidence in percent, gap in points (confidence minus accuracy); the rest as shares of 1. Brackets: intervals.`;
 }
 function numbersTools() {
-  const groups = COLUMNS.slice(1).map(([name]) => {
+  return COLUMNS.slice(1).map(([name]) => {
     const toggle = button(name, () => {
-      if (unfolded.has(name)) unfolded.delete(name); else unfolded.add(name);
-      toggle.setAttribute("aria-pressed", String(unfolded.has(name)));
+      if (!unfolded.delete(name)) unfolded.add(name);
+      toggle.ariaPressed = String(unfolded.has(name));
       showNumbers();
     });
-    toggle.setAttribute("aria-pressed", "false");
-    return toggle;
+    return Object.assign(toggle, { ariaPressed: "false" });
   });
-  return [made("span", "More columns:"), ...groups];
 }
 
 // -- one confidence --------------------------------------------------------------------------
@@ -161,106 +173,68 @@ function numbersTools() {
 function hashOf(entry) {
   const query = new URLSearchParams({ model: entry.model, method: entry.method });
   if (entry.group) query.set("group", entry.group);
-  return "#" + query.toString();
+  return "#" + query;
 }
 function entryOfHash() {
   const query = new URLSearchParams(location.hash.slice(1));
   if (!query.has("model") && !query.has("method")) return null;
-  const fits = (name) => (entry) => !query.has(name) || entry[name] === query.get(name);
-  const found = entries.filter(fits("model")).filter(fits("method"));
+  const fits = (entry) => ["model", "method"].every((name) => !query.has(name) || entry[name] === query.get(name));
+  const found = entries.filter(fits);
   return found.find((entry) => entry.group === (query.get("group") || "")) || found[0] || null;
 }
-function plainTable(columns, rows) {
-  const table = made("table"), head = made("tr"), body = made("tbody"), top = made("thead");
-  head.append(...columns.map((name, place) => {
-    const cell = made("th", name, rows.length && typeof rows[0][place] === "number" ? "" : "label");
-    cell.scope = "col";
-    return cell;
-  }));
-  top.append(head);
-  for (const row of rows) {
-    const line = made("tr");
-    line.append(...row.map((value) => made("td", typeof value === "number" ? String(+value.toPrecision(4)) : value ?? "", typeof value === "number" ? "" : "label")));
-    body.append(line);
-  }
-  table.append(top, body);
-  return table;
-}
 function panelNumbers(entry) {
-  const table = made("table");
-  for (const [group, columns] of COLUMNS) {
-    const body = made("tbody");
-    const heading = made("tr"), cell = made("th", group || "in short", "label");
-    cell.colSpan = 2;
-    cell.scope = "rowgroup";
-    heading.append(cell);
-    body.append(heading);
-    for (const column of columns) {
-      const row = made("tr"), title = made("th", column.title, "label");
-      title.scope = "row";
-      title.style.fontWeight = "400";
-      row.append(title, numberCell(entry, column));
-      body.append(row);
-    }
-    table.append(body);
-  }
-  return table;
+  return made("table", COLUMNS.map(([group, columns]) => {
+    const heading = Object.assign(head(group || "in short", "label", "rowgroup"), { colSpan: 2 });
+    const rows = columns.map((column) => made("tr", [head(column.title, "label quiet", "row"), numberCell(entry, column)]));
+    return made("tbody", [made("tr", heading), ...rows]);
+  }));
 }
 function panelBody(entry) {
-  const box = made("div", undefined, "panel-in"), top = made("div", undefined, "panel-top"), title = made("h2", nameOf(entry));
-  const list = chosenEntries(), place = list.indexOf(entry);
-  title.id = "panel-title";
-  const step = (words, by) => { const b = button(words, () => openPanel(list[place + by].key)); b.disabled = !list[place + by]; return b; };
-  if (list.length > 1 && place >= 0) top.append(step("\u2190 Previous", -1), step("Next \u2192", 1));
-  const close = button("Close", () => byId("panel").close());
-  close.autofocus = true;
-  top.append(close);
-  box.append(top, title);
-  if (entry.words) box.append(made("p", methodName(entry.method), "note"));
-  box.append(made("p", toneWords(entry.tone), "badge " + entry.tone));
-  const claims = made("ul", undefined, "claims");
-  claims.append(...entry.claims.map(([tone, text]) => made("li", text, tone)));
-  box.append(claims);
-  if (diagramOf.has(entry.key)) { const svg = diagram(entry, true); linkCells(svg, entry); box.append(svg); }
-  if (entry.cuts.length) { box.append(made("h3", "Try a threshold"), thresholdBox(entry, false)); }
-  box.append(made("h3", "Numbers"), panelNumbers(entry));
-  if (entry.notes.length) box.append(made("h3", "Notes"), ...entry.notes.map((note) => made("p", note, "note")));
-  return box;
+  const list = chosenEntries(), place = list.indexOf(entry), drawing = diagramOf.has(entry.key) ? diagram(entry, true) : null;
+  const step = (words, by) => Object.assign(button(words, () => openPanel(list[place + by].key)), { disabled: !list[place + by] });
+  const steps = list.length > 1 && place >= 0 ? [step("\u2190 Previous", -1), step("Next \u2192", 1)] : [];
+  const close = Object.assign(button("Close", () => byId("panel").close()), { autofocus: true });
+  if (drawing) linkCells(drawing, entry);
+  return made("div", [
+    made("div", [...steps, close], "panel-top"),
+    Object.assign(made("h2", nameOf(entry)), { id: "panel-title" }),
+    entry.words ? made("p", methodName(entry), "note") : null,
+    made("p", toneWords(entry.tone), "badge " + entry.tone),
+    made("ul", entry.claims.map(([tone, text]) => made("li", text, tone)), "claims"),
+    drawing,
+    ...(entry.cuts.length ? [made("h3", "Try a threshold"), thresholdBox(entry, false)] : []),
+    made("h3", "Numbers"), panelNumbers(entry),
+    entry.notes.length ? made("h3", "Notes") : null, ...entry.notes.map((note) => made("p", note, "note")),
+  ], "panel-in");
 }
 function openPanel(key) {
-  const entry = byKey.get(key), panel = byId("panel");
+  const entry = byKey.get(key);
   if (!entry) return;
-  panel.replaceChildren(panelBody(entry));
-  if (!panel.open) panel.showModal();
-  panel.scrollTop = 0;
+  showPanel(panelBody(entry));
   history.replaceState(null, "", hashOf(entry));
 }
+function openPart(id, scroll) {
+  const part = byId(id);
+  if (part?.tagName !== "DETAILS") return;
+  part.open = true;
+  if (scroll) part.scrollIntoView();
+}
 function followHash() {
-  const entry = entries.length ? entryOfHash() : null;
+  const entry = entryOfHash();
   if (entry) { openPanel(entry.key); return; }
-  let target = null;
-  try { target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1))); } catch { target = null; }
-  if (target && target.tagName === "DETAILS") { target.open = true; target.scrollIntoView(); }
+  try { openPart(decodeURIComponent(location.hash.slice(1)), true); } catch { /* No part is called so. */ }
 }
 function readyExplore() {
-  const panel = byId("panel");
-  panel.addEventListener("close", () => history.replaceState(null, "", location.pathname + location.search));
-  panel.addEventListener("click", (event) => { if (event.target === panel) panel.close(); });
-  for (const row of document.querySelectorAll("svg [data-key]")) {
-    if (!byKey.has(row.dataset.key)) continue;
-    row.setAttribute("tabindex", "0");
-    row.setAttribute("role", "button");
-    row.addEventListener("click", () => openPanel(row.dataset.key));
-    row.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); openPanel(row.dataset.key); } });
-  }
-  for (const svg of document.querySelectorAll("svg.picture")) if (svg.querySelector("[data-key][role]")) svg.setAttribute("role", "group");
+  byId("panel").addEventListener("close", () => history.replaceState(null, "", location.pathname + location.search));
+  for (const row of document.querySelectorAll("svg [data-key]"))
+    if (byKey.has(row.dataset.key)) opens(row, () => openPanel(row.dataset.key));
   window.addEventListener("hashchange", followHash);
-  for (const link of document.querySelectorAll(".outline a, .to-part")) link.addEventListener("click", () => { const part = byId(link.hash.slice(1)); if (part && part.tagName === "DETAILS") part.open = true; });
+  for (const link of document.querySelectorAll(".outline a, .to-part")) link.addEventListener("click", () => openPart(link.hash.slice(1)));
   if (!entries.length) return;
   if (entries.length === 1) document.querySelectorAll(".hero-picture svg").forEach((svg) => linkCells(svg, entries[0]));
   const redraw = () => { showMultiples(); if (byId("numbers").open) showNumbers(); };
   byId("scale-tools").append(...exploreTools(redraw));
-  byId("numbers-tools").append(...numbersTools());
+  byId("numbers-tools").append("More columns:", ...numbersTools());
   byId("numbers").addEventListener("toggle", () => { if (byId("numbers").open) showNumbers(); });
   showMultiples();
 }

@@ -1,73 +1,70 @@
 // -- questions and answers: the most confidently wrong first ----------------------------------
 
-function answerLine(answer, draws) {
-  const grade = answer.correct === true ? "right" : answer.correct === false ? "wrong" : "open";
-  const line = made("div", undefined, "meaning"), sign = made("span", undefined, grade), words = made("bdi", answer.answer), weight = made("span", undefined, "weight"), size = made("span", undefined, "size");
-  sign.setAttribute("role", "img");
-  sign.setAttribute("aria-label", grade === "open" ? "not graded" : grade);
-  size.style.width = `${Math.max(2, 100 * answer.draws / draws)}%`;
-  weight.append(size, made("span", `${answer.draws}`, "count"));
-  line.append(sign, words, weight);
-  return line;
+// True and 1 are right, false and 0 wrong; null is neither.
+const gradeOf = (correct) => correct == 1 ? "right" : correct == 0 ? "wrong" : "open";
+const gradeWords = (grade) => grade === "open" ? "not graded" : grade;
+function answerLine({ answer, correct, draws }, all) {
+  const grade = gradeOf(correct), sign = made("span", null, grade), size = made("span", null, "size");
+  Object.assign(sign, { role: "img", ariaLabel: gradeWords(grade) });
+  size.style.width = `${Math.max(2, 100 * draws / all)}%`;
+  return made("div", [sign, made("bdi", answer), made("span", [size, made("span", draws, "count")], "weight")], "meaning");
 }
+const scoresOf = (question) => Array.isArray(question.scores) ? question.scores : [];
 function worstScore(question, method, model) {
-  let worst = null;
-  if (!Array.isArray(question.scores)) return null;
-  for (const score of question.scores) {
-    if ((method && score.method !== method) || (model && score.model !== model) || score.correct !== 0 || !known(score.confidence)) continue;
-    if (!worst || score.confidence > worst.confidence) worst = score;
-  }
-  return worst;
+  const fits = (score) => (!method || score.method === method) && (!model || score.model === model) && score.correct === 0 && known(score.confidence);
+  return scoresOf(question).filter(fits).reduce((worst, score) => !worst || score.confidence > worst.confidence ? score : worst, null);
+}
+function plainTable(columns, rows) {
+  const cells = (row) => row.map((value) => made("td", typeof value === "number" ? +value.toPrecision(4) : value, typeof value === "number" ? "" : "label"));
+  const heads = columns.map((name, place) => head(name, typeof rows[0][place] === "number" ? "" : "label"));
+  return made("table", [made("thead", made("tr", heads)), made("tbody", rows.map((row) => made("tr", cells(row))))]);
+}
+function scoreList(question) {
+  const scores = scoresOf(question);
+  if (!scores.length && typeof question.scores !== "string") return null;
+  const rows = scores.map((s) => [s.model, s.method, s.confidence ?? "no confidence", gradeWords(gradeOf(s.correct))]);
+  const body = scores.length ? plainTable(["model", "method", "confidence", "answer is"], rows) : made("p", question.scores, "note");
+  return made("details", [made("summary", `${scores.length || "All"} confidences`, "kind"), body]);
 }
 function questionBox(question, state) {
-  const box = made("article"), title = made("h3"), worst = worstScore(question, state.method, state.model);
-  title.append(made("bdi", question.text), made("span", ` ${question.id}`, "kind"));
-  box.append(title);
-  if (worst) box.append(made("p", `says ${percent(worst.confidence)} and is wrong (${[worst.model, worst.method].filter(Boolean).join(" / ")})`, "wrongest"));
-  if (question.reference) { const right = made("p", "Reference: ", "kind"); right.append(made("bdi", question.reference)); box.append(right); }
-  for (const model of new Set(question.answers.map((a) => a.model))) {
-    const own = question.answers.filter((a) => a.model === model), draws = own.reduce((sum, a) => sum + a.draws, 0), head = made("h4");
-    head.append(made("bdi", model), made("span", ` ${draws} ${draws === 1 ? "draw" : "draws"} in ${own.length} ${own.length === 1 ? "meaning" : "meanings"}`, "kind"));
-    box.append(head, ...own.map((answer) => answerLine(answer, draws)));
-  }
-  const scores = Array.isArray(question.scores) ? question.scores : [];
-  if (scores.length || typeof question.scores === "string") {
-    const fold = made("details");
-    fold.append(made("summary", `${scores.length || "All"} confidences`, "kind"));
-    if (scores.length) fold.append(plainTable(["model", "method", "confidence", "answer is"], scores.map((s) => [s.model, s.method, known(s.confidence) ? s.confidence : "no confidence", s.correct === 1 ? "right" : s.correct === 0 ? "wrong" : "not graded"])));
-    else fold.append(made("p", question.scores, "note"));
-    box.append(fold);
-  }
-  return box;
+  const worst = worstScore(question, state.method, state.model), count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+  const models = [...new Set(question.answers.map((a) => a.model))].flatMap((model) => {
+    const own = question.answers.filter((a) => a.model === model), draws = own.reduce((sum, a) => sum + a.draws, 0);
+    const amount = made("span", ` ${count(draws, "draw")} in ${count(own.length, "meaning")}`, "kind");
+    return [made("h4", [made("bdi", model), amount]), ...own.map((answer) => answerLine(answer, draws))];
+  });
+  return made("article", [
+    made("h3", [made("bdi", question.text), made("span", ` ${question.id}`, "kind")]),
+    worst && made("p", `says ${percent(worst.confidence)} and is wrong (${[worst.model, worst.method].filter(Boolean).join(" / ")})`, "wrongest"),
+    question.reference ? made("p", ["Reference: ", made("bdi", question.reference)], "kind") : null,
+    ...models,
+    scoreList(question),
+  ]);
 }
-function modesOf(question) {
-  const modes = new Map();
-  for (const answer of question.answers) if (!modes.has(answer.model)) modes.set(answer.model, answer.correct);
-  return [...modes.values()];
-}
-const KINDS = {
-  all: () => true,
-  right: (modes) => modes.length > 0 && modes.every((grade) => grade === true),
-  wrong: (modes) => modes.length > 0 && modes.every((grade) => grade === false),
-  split: (modes) => new Set(modes).size > 1,
-  silent: (_, question) => Array.isArray(question.scores) && question.scores.some((s) => !known(s.confidence)),
-};
+// The grade of each model's most frequent answer, which comes first.
+const modesOf = ({ answers }) => answers.filter((a, place) => answers.findIndex((b) => b.model === a.model) === place).map((a) => a.correct);
+const KINDS = [
+  ["all", "all", () => true],
+  ["wrong", "most frequent answer wrong", (modes) => modes.length > 0 && modes.every((grade) => grade === false)],
+  ["right", "most frequent answer right", (modes) => modes.length > 0 && modes.every((grade) => grade === true)],
+  ["split", "models disagree", (modes) => new Set(modes).size > 1],
+  ["silent", "no confidence", (_, question) => scoresOf(question).some((s) => !known(s.confidence))],
+];
 function questionTools(data, state, redraw) {
-  const set = (name) => (value) => { state[name] = value; redraw(); };
+  const set = (name, of = state) => (value) => { of[name] = value; redraw(); };
   const values = (of) => [...new Set(data.flatMap(of))].filter((value) => known(value) && value !== "").map(String);
-  const scores = (q) => Array.isArray(q.scores) ? q.scores : [];
-  const find = searchBox(set("words"));
+  const anyOf = (found) => [["", "any"], ...found.map((v) => [v, v])];
+  const find = searchBox(set("words")), verdict = choice(KINDS, "all", set("kind"));
   find.id = "questions-filter";
-  const verdict = choice([["all", "all"], ["wrong", "most frequent answer wrong"], ["right", "most frequent answer right"], ["split", "models disagree"], ["silent", "no confidence"]], "all", set("kind"));
   verdict.id = "questions-kind";
   const parts = [field("Search", find), field("Answers", verdict)];
-  for (const name of ["model", "method"]) {
-    const found = values((q) => scores(q).map((s) => s[name]));
-    if (found.length > 1) parts.push(field(name === "model" ? "Model" : "Confidence", choice([["", "any"], ...found.map((v) => [v, v])], "", set(name))));
+  for (const [name, words] of [["model", "Model"], ["method", "Confidence"]]) {
+    const found = values((q) => scoresOf(q).map((s) => s[name]));
+    if (found.length > 1) parts.push(field(words, choice(anyOf(found), "", set(name))));
   }
   for (const name of values((q) => Object.keys(q.facets || {}))) {
     const found = values((q) => q.facets && [q.facets[name]]).sort();
-    if (found.length > 1 && found.length <= 60) parts.push(field(name, choice([["", "any"], ...found.map((v) => [v, v])], "", (value) => { state.facets[name] = value; redraw(); })));
+    if (found.length > 1 && found.length <= 60) parts.push(field(name, choice(anyOf(found), "", set(name, state.facets))));
   }
   return parts;
 }
@@ -78,59 +75,67 @@ function unpacked({ names, rows }) {
 // A cell of a diagram was chosen: its answers are listed.
 let browseCell = () => {};
 function inCell(question, { model, method, low, high, without }) {
-  return Array.isArray(question.scores) && question.scores.some((s) => s.model === model && s.method === method && known(s.confidence)
-    && (low === high ? Math.abs(s.confidence - low) < 6e-4 : s.confidence >= low && (s.confidence < high || high >= 1)) && !without.some((v) => Math.abs(s.confidence - v) < 6e-4));
+  const near = (a, b) => Math.abs(a - b) < 6e-4;
+  const holds = (c) => low === high ? near(c, low) : c >= low && (c < high || high >= 1);
+  return scoresOf(question).some((s) => s.model === model && s.method === method && known(s.confidence) && holds(s.confidence) && !without.some((v) => near(s.confidence, v)));
 }
 function linkCells(svg, entry) {
   if (!byId("browse")) return;
   for (const part of svg.querySelectorAll("[data-key^='bin:']")) {
-    const [low, high, rest] = part.dataset.key.slice(4).split(":");
-    const open = () => browseCell({ model: entry.model, method: entry.method, low: +low, high: +high, without: rest ? rest.split(",").map(Number) : [] });
-    part.setAttribute("tabindex", "0");
-    part.setAttribute("role", "button");
-    part.setAttribute("aria-label", part.querySelector("title").textContent);
-    svg.setAttribute("role", "group");
-    part.addEventListener("click", open);
-    part.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } });
+    const [low, high, rest] = part.dataset.key.slice(4).split(":"), without = rest ? rest.split(",").map(Number) : [];
+    opens(part, () => browseCell({ model: entry.model, method: entry.method, low: +low, high: +high, without }), part.querySelector("title").textContent);
   }
 }
-function readyBrowser() {
-  const holder = byId("questions"), part = byId("browse");
-  if (!holder) return;
-  const start = () => {
-    const data = unpacked(JSON.parse(byId("questions-data").textContent)), state = { words: "", kind: "all", model: "", method: "", facets: {} };
-    const searched = data.map((q) => [q.id, q.text, typeof q.scores === "string" ? q.scores : "", ...q.answers.map((a) => a.answer)].join(" ").toLowerCase());
-    const count = byId("questions-count");
-    const fits = (q, place) => (!state.cell || inCell(q, state.cell)) && searched[place].includes(state.words) && KINDS[state.kind](modesOf(q), q)
-      && Object.entries(state.facets).every(([name, value]) => !value || String((q.facets || {})[name]) === value);
-    const show = (most) => {
-      const found = data.filter(fits).map((q) => [q, worstScore(q, state.method, state.model)]);
-      found.sort((a, b) => (b[1] ? b[1].confidence : -1) - (a[1] ? a[1].confidence : -1));
-      holder.replaceChildren(...found.slice(0, most).map(([q]) => questionBox(q, state)));
-      count.textContent = `${found.length} of ${data.length} questions` + (found.length > most ? `, the first ${most} shown` : "");
-      if (found.length <= most) return;
-      const more = button("Show more questions", () => {
-        show(most + 50);
-        // The button is gone; who uses the keyboard goes on at the first new question.
-        holder.children[most].tabIndex = -1;
-        holder.children[most].focus({ preventScroll: true });
-      }, "more");
-      holder.append(more);
-    };
-    const chosen = made("span");
-    browseCell = (cell) => {
-      Object.assign(state, { cell, model: cell.model, method: cell.method });
-      const range = cell.low === cell.high ? percent(cell.low) : `${percent(cell.low)} to ${percent(cell.high)}`;
-      chosen.replaceChildren(button(`said ${range} \u00d7`, () => { Object.assign(state, { cell: null, model: "", method: "" }); chosen.replaceChildren(); show(10); }));
-      if (byId("panel").open) byId("panel").close();
-      part.open = true;
-      show(10);
-      part.scrollIntoView();
-    };
-    byId("questions-tools").append(...questionTools(data, state, () => show(10)), chosen);
-    show(10);
+function startBrowser() {
+  const holder = byId("questions"), data = unpacked(JSON.parse(byId("questions-data").textContent)), state = { words: "", kind: "all", model: "", method: "", facets: {} };
+  const searched = data.map((q) => [q.id, q.text, typeof q.scores === "string" ? q.scores : "", ...q.answers.map((a) => a.answer)].join(" ").toLowerCase());
+  const fits = (q, place) => (!state.cell || inCell(q, state.cell)) && searched[place].includes(state.words)
+    && KINDS.find(([kind]) => kind === state.kind)[2](modesOf(q), q)
+    && Object.entries(state.facets).every(([name, value]) => !value || String((q.facets || {})[name]) === value);
+  const show = (most) => {
+    const rank = (q) => worstScore(q, state.method, state.model)?.confidence ?? -1;
+    const found = data.filter(fits).map((q) => [q, rank(q)]).sort((a, b) => b[1] - a[1]);
+    holder.replaceChildren(...found.slice(0, most).map(([q]) => questionBox(q, state)));
+    byId("questions-count").textContent = `${found.length} of ${data.length} questions` + (found.length > most ? `, the first ${most} shown` : "");
+    if (found.length <= most) return;
+    holder.append(button("Show more questions", () => {
+      show(most + 50);
+      // The button is gone; who uses the keyboard goes on at the first new question.
+      holder.children[most].tabIndex = -1;
+      holder.children[most].focus({ preventScroll: true });
+    }, "more"));
   };
-  let started = false;
-  browseCell = (cell) => { if (!started) { started = true; start(); } browseCell(cell); };
-  part.addEventListener("toggle", () => { if (part.open && !started) { started = true; start(); } });
+  const chosen = made("span");
+  browseCell = (cell) => {
+    Object.assign(state, { cell, model: cell.model, method: cell.method });
+    const range = cell.low === cell.high ? percent(cell.low) : `${percent(cell.low)} to ${percent(cell.high)}`;
+    chosen.replaceChildren(button(`said ${range} \u00d7`, () => { Object.assign(state, { cell: null, model: "", method: "" }); chosen.replaceChildren(); show(10); }));
+    if (byId("panel").open) byId("panel").close();
+    openPart("browse");
+    show(10);
+    byId("browse").scrollIntoView();
+  };
+  byId("questions-tools").append(...questionTools(data, state, () => show(10)), chosen);
+  show(10);
 }
+function readyBrowser() {
+  const part = byId("browse");
+  if (!part) return;
+  let start = () => { start = () => {}; startBrowser(); };
+  browseCell = (cell) => { start(); browseCell(cell); };
+  part.addEventListener("toggle", () => { if (part.open) start(); });
+}
+
+// -- start -----------------------------------------------------------------------------------
+
+// Paper cannot be unfolded.
+window.addEventListener("beforeprint", () => {
+  for (const box of document.querySelectorAll("details.part, details.folded")) box.open = true;
+  unfoldCharts(document);
+  document.querySelectorAll(".multiple").forEach(drawIn);
+});
+readyThreshold();
+readyExplore();
+document.querySelectorAll("svg.lines").forEach(followPointer);
+readyBrowser();
+followHash();

@@ -36,8 +36,7 @@ from calibrant.report.page.screen import first_screen, leading_document
 
 __all__ = ["page_asset", "page_templates", "render_html"]
 
-_SCRIPTS = ("core.js", "charts.js", "tables.js", "explore.js", "threshold.js", "questions.js",
-            "start.js")  # fmt: skip
+_SCRIPTS = ("parts.js", "explore.js", "threshold.js", "questions.js")
 _BROWSER_BYTES = 6_000_000
 # What is no part of its own where the page holds something better.
 _SILENT = {"report", "demo"}

@@ -1,43 +1,39 @@
 // -- the app: the address holds the state, the server makes the parts, clicks change the address --
 
 const main = byId("main");
-const TAB = () => new URLSearchParams(location.search).get("tab") || "overview";
+const address = () => new URLSearchParams(location.search);
+const TAB = () => address().get("tab") || "overview";
 const SHARED = ["models", "model", "method", "group", "span", "grade", "split", "words", "sort"];
 // What changes rows alone leaves the rest of a tab as it is.
 const OF_ROWS = new Set(["span", "grade", "split", "words", "sort", "start"]);
 let turn = 0, shownTab = "";
 const send = (path, body) => fetch(path, { method: "POST", headers: { "X-Calibrant": "1" }, body });
-function query(extra) {
-  const found = new URLSearchParams(location.search);
-  for (const [name, value] of Object.entries(extra || {})) if (value) found.set(name, value);
-  return found.toString();
+function query(extra = {}) {
+  const found = address();
+  for (const [name, value] of Object.entries(extra)) if (value) found.set(name, value);
+  return found;
 }
-function put(box, html) {
-  const made = document.createElement("template");
-  made.innerHTML = html;
-  box.replaceChildren(made.content);
+function parsed(html) {
+  const holder = made("template");
+  holder.innerHTML = html;
+  return holder.content;
 }
 function go(changes, { replace = false } = {}) {
-  const found = new URLSearchParams(location.search);
-  const names = Object.keys(changes);
-  for (const [name, value] of Object.entries(changes)) {
-    found.delete(name);
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== null && one !== "" && one !== undefined) found.append(name, one);
-  }
-  if (!names.includes("start")) found.delete("start");
-  const address = "?" + found;
-  if (address === location.search) return;
-  history[replace ? "replaceState" : "pushState"](null, "", address);
+  const found = address(), names = Object.keys(changes);
+  for (const name of [...names, "start"]) found.delete(name);
+  for (const name of names)
+    for (const one of [changes[name]].flat()) if (known(one) && one !== "") found.append(name, one);
+  if ("?" + found === location.search) return;
+  history[replace ? "replaceState" : "pushState"](null, "", "?" + found);
   if (names.every((name) => OF_ROWS.has(name)) && main.querySelector("[data-rows]")) { marked(); loadRows(); } else show();
 }
 function showTabs() {
-  const state = new URLSearchParams(location.search);
+  const kept = new URLSearchParams([...address()].filter(([name]) => SHARED.includes(name) || name.includes(".")));
   for (const link of document.querySelectorAll(".tabs a")) {
-    const on = link.dataset.tab === TAB(), kept = new URLSearchParams();
-    for (const [name, value] of state) if (SHARED.includes(name) || name.includes(".")) kept.append(name, value);
     kept.set("tab", link.dataset.tab);
     link.href = "?" + kept;
-    if (on) { link.setAttribute("aria-current", "page"); link.scrollIntoView({ block: "nearest", inline: "center" }); } else link.removeAttribute("aria-current");
+    link.ariaCurrent = link.dataset.tab === TAB() ? "page" : null;
+    if (link.ariaCurrent) link.scrollIntoView({ block: "nearest", inline: "center" });
   }
 }
 async function show() {
@@ -46,8 +42,7 @@ async function show() {
   loadPicker();
   main.setAttribute("aria-busy", "true");
   for (;;) {
-    let answer;
-    try { answer = await fetch(`/api/tab/${encodeURIComponent(tab)}?${query()}`, { cache: "no-store" }); } catch { answer = null; }
+    const answer = await fetch(`/api/tab/${encodeURIComponent(tab)}?${query()}`).catch(() => null);
     if (own !== turn) return;
     if (!answer) { trouble("The program has stopped: start `calibrant view` again."); return; }
     if (answer.status !== 202) {
@@ -66,26 +61,22 @@ function trouble(text) { main.removeAttribute("aria-busy"); main.replaceChildren
 function working(tab, words, seconds) {
   let box = main.querySelector(".working");
   if (!box || !box.querySelector("progress")) {
-    box = made("div", undefined, "working");
-    const bar = made("progress");
-    bar.setAttribute("aria-label", words);
-    box.append(made("p"), bar, button("Stop", async () => { await send(`/api/cancel/${tab}?${query()}`); }));
-    box.firstChild.setAttribute("role", "status");
+    const told = Object.assign(made("p"), { role: "status" }), bar = Object.assign(made("progress"), { ariaLabel: words });
+    box = made("div", [told, bar, button("Stop", () => send(`/api/cancel/${tab}?${query()}`))], "working");
     main.replaceChildren(box);
   }
   box.firstChild.textContent = `${words} … ${seconds} s`;
 }
 function arrive(tab, text) {
   const jumped = tab !== shownTab;
-  put(main, text);
+  main.replaceChildren(parsed(text));
   main.removeAttribute("aria-busy");
   shownTab = tab;
   const command = main.querySelector("template[data-command]");
   if (command) byId("command").replaceChildren(command.content);
   byId("command-button").hidden = !command;
   saveMenu(tab);
-  readyTables();
-  readyCharts();
+  main.querySelectorAll("svg.lines").forEach(followPointer);
   linkCharts(main);
   for (const box of main.querySelectorAll("details.folded")) box.addEventListener("toggle", () => linkCharts(box), { once: true });
   marked();
@@ -99,12 +90,7 @@ function saveMenu(tab) {
   const offered = tab === "questions" ? [["rows.csv", "These rows (CSV)"], ["corrected.csv", "Table with corrected grades (CSV)"]]
     : [["page.html", "Page (HTML)"], ["result.json", "Result (JSON)"], ["chart.svg", "Chart (SVG)"], ["chart.png", "Chart (PNG)"],
        ...(tab === "decide" ? [["policy.json", "Policy (JSON)"]] : tab === "mend" ? [["policy.json", "Map (JSON)"]] : []), ["rows.csv", "Rows (CSV)"]];
-  byId("save-menu").replaceChildren(...offered.map(([name, words]) => {
-    const link = made("a", words);
-    link.href = `/save/${name}?${query({ tab })}`;
-    link.download = name;
-    return link;
-  }));
+  byId("save-menu").replaceChildren(...offered.map(([download, words]) => Object.assign(made("a", words), { download, href: `/save/${download}?${query({ tab })}` })));
   for (const link of main.querySelectorAll("a[data-save]")) link.href = `${new URL(link.href).pathname}?${query({ tab })}`;
 }
 
@@ -112,16 +98,15 @@ function saveMenu(tab) {
 
 let pickerFor = null;
 async function loadPicker() {
-  const state = new URLSearchParams(location.search), key = ["models", "model", "method", "group"].map((name) => state.getAll(name)).join("|");
-  const focus = inFocus();
+  const state = address(), key = ["models", "model", "method", "group"].map((name) => state.getAll(name)).join("|"), focus = inFocus();
   if (pickerFor === key) { markFocus(focus); return; }
-  const answer = await fetch("/api/picker?" + query(), { cache: "no-store" });
+  const answer = await fetch("/api/picker?" + query());
   if (!answer.ok) return;
   const box = byId("picker"), active = document.activeElement && box.contains(document.activeElement) ? document.activeElement : null;
   const again = active && (active.dataset.model ? `[data-model="${CSS.escape(active.dataset.model)}"]` : active.name && `[name="${active.name}"]` + (active.type === "checkbox" || active.type === "radio" ? `[value="${CSS.escape(active.value)}"]` : ""));
   // A phone shows the result first, and what is looked at when asked.
   const wasOpen = box.querySelector("details")?.open ?? !matchMedia("(max-width: 40rem)").matches;
-  put(box, await answer.text());
+  box.replaceChildren(parsed(await answer.text()));
   for (const fold of box.querySelectorAll("details")) fold.open = wasOpen;
   pickerFor = key;
   const about = box.querySelector("template[data-about]");
@@ -133,7 +118,7 @@ async function loadPicker() {
 }
 const inFocus = () => main.querySelector("[data-focus]")?.dataset.focus || main.querySelector("[data-rows]")?.dataset.model;
 function markFocus(model) {
-  for (const choice of byId("picker").querySelectorAll("button[data-model]")) choice.setAttribute("aria-pressed", String(choice.dataset.model === (new URLSearchParams(location.search).get("model") || model)));
+  for (const choice of byId("picker").querySelectorAll("button[data-model]")) choice.ariaPressed = String(choice.dataset.model === (address().get("model") || model));
 }
 function readyPicker() {
   const box = byId("picker");
@@ -169,27 +154,21 @@ function keyed(key) {
 function linkCharts(root) {
   for (const box of root.querySelectorAll("[data-links]")) {
     const focus = box.dataset.model ? { model: box.dataset.model, method: box.dataset.method } : {};
-    let linked = false;
     for (const part of box.querySelectorAll("[data-key]")) {
       const changes = keyed(part.dataset.key);
       // A range of a chart that names no model could list the rows of another one.
       if (!changes || changes.span && !focus.model) continue;
-      linked = true;
-      part.setAttribute("tabindex", "0");
-      part.setAttribute("role", "button");
-      const name = part.querySelector("title")?.textContent;
-      if (name) part.setAttribute("aria-label", name);
-      const open = () => { go(changes.span ? { ...focus, ...changes, tab: main.querySelector("[data-rows]") ? TAB() : "questions" } : changes); if (changes.span) main.querySelector("[data-rows]")?.scrollIntoView({ block: "nearest" }); };
-      part.addEventListener("click", open);
-      part.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } });
+      opens(part, () => {
+        go(changes.span ? { ...focus, ...changes, tab: main.querySelector("[data-rows]") ? TAB() : "questions" } : changes);
+        if (changes.span) main.querySelector("[data-rows]")?.scrollIntoView({ block: "nearest" });
+      }, part.querySelector("title")?.textContent);
     }
-    if (linked) for (const svg of box.querySelectorAll("svg")) svg.setAttribute("role", "group");
     if (box.hasAttribute("data-brush")) readyBrush(box, focus);
   }
 }
 // What is chosen is marked in the diagram and in the list of models.
 function marked() {
-  const span = new URLSearchParams(location.search).get("span"), focus = main.querySelector("[data-rows]");
+  const span = address().get("span"), focus = main.querySelector("[data-rows]");
   for (const part of main.querySelectorAll("[data-key]")) {
     const changes = keyed(part.dataset.key) || {};
     part.classList.toggle("picked", Boolean(changes.span) && changes.span === span || Boolean(focus && changes.model && changes.model === focus.dataset.model && changes.method === focus.dataset.method));
@@ -204,6 +183,7 @@ function scaleOf(svg) {
     toX: (p) => a + (p - x0) / (x1 - x0) * (b - a), toY: (p) => c + (p - y0) / (y1 - y0) * (d - c), x0, x1, y0, y1, c, d };
 }
 function pointIn(svg, event) { return new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse()); }
+function shareIn(svg, event) { return Math.min(Math.max(scaleOf(svg).toX(pointIn(svg, event).x), 0), 1); }
 function drawBand(svg, low, high) {
   const s = scaleOf(svg), left = s.x(Math.max(low, 0)), right = s.x(Math.min(high, 1));
   const band = mark("rect", { class: "brushed", x: left, width: Math.max(right - left, 1), y: s.y1, height: s.y0 - s.y1 });
@@ -217,21 +197,20 @@ function readyBrush(box, focus) {
     if (event.target.closest("[data-key]")) return;
     const s = scaleOf(svg), p = pointIn(svg, event);
     if (p.x < s.x0 - 4 || p.x > s.x1 + 4) return;
-    from = Math.min(Math.max(s.toX(p.x), 0), 1);
+    from = shareIn(svg, event);
     svg.setPointerCapture(event.pointerId);
     event.preventDefault();
   });
   svg.addEventListener("pointermove", (event) => {
     if (from === null) return;
-    const to = Math.min(Math.max(scaleOf(svg).toX(pointIn(svg, event).x), 0), 1);
-    if (band) band.remove();
-    band = drawBand(svg, Math.min(from, to), Math.max(from, to));
+    band?.remove();
+    band = drawBand(svg, ...[from, shareIn(svg, event)].sort((a, b) => a - b));
   });
   svg.addEventListener("pointerup", (event) => {
     if (from === null) return;
-    const to = Math.min(Math.max(scaleOf(svg).toX(pointIn(svg, event).x), 0), 1), ends = [from, to].sort((a, b) => a - b);
+    const ends = [from, shareIn(svg, event)].sort((a, b) => a - b);
     from = null;
-    if (band) { band.remove(); band = null; }
+    band?.remove();
     if (ends[1] - ends[0] > 0.01) go({ ...focus, span: ends.map((end) => +end.toFixed(3)).join(":") });
   });
 }
@@ -248,13 +227,12 @@ function readyDrag() {
   const handle = mark("g", { class: "handle", tabindex: 0, role: "slider", "aria-label": "Largest share of wrong answers among those given", "aria-valuemin": 0.5, "aria-valuemax": Math.round(100 * s.d) });
   handle.append(mark("rect", { class: "hit", x: s.x0, y: -14, width: s.x1 - s.x0, height: 28 }), mark("path", { class: "limit", d: `M${s.x0} 0H${s.x1}` }),
     mark("rect", { class: "knob", x: knob, y: -11, width: 34, height: 22, rx: 6 }), mark("path", { class: "grip", d: `M${knob + 10} -3h14M${knob + 10} 3h14` }));
-  svg.setAttribute("role", "group");
+  svg.role = "group";
   svg.append(handle);
   const place = (value) => {
     limit = Math.min(Math.max(value, 0.005), s.d);
     handle.setAttribute("transform", `translate(0 ${s.y(limit)})`);
-    handle.setAttribute("aria-valuenow", (100 * limit).toFixed(1));
-    handle.setAttribute("aria-valuetext", `${percent(limit)} wrong`);
+    Object.assign(handle, { ariaValueNow: (100 * limit).toFixed(1), ariaValueText: `${percent(limit)} wrong` });
   };
   const words = () => {
     const able = curve.filter((point) => point[2] <= limit), best = able.length ? able[able.length - 1] : null;
@@ -304,14 +282,13 @@ async function loadRows() {
   if (!box) return;
   const own = ++rowTurn, active = document.activeElement, typed = active && box.contains(active) && active.name ? [active.name, active.selectionStart] : null;
   markFocus(inFocus());
-  const state = new URLSearchParams(location.search), extra = {};
+  const state = address(), extra = {};
   for (const name of ["model", "method"]) if (!state.get(name) && box.dataset[name]) extra[name] = box.dataset[name];
   box.setAttribute("aria-busy", "true");
-  const answer = await fetch("/api/rows?" + query(extra), { cache: "no-store" });
-  const text = await answer.text();
+  const answer = await fetch("/api/rows?" + query(extra)), text = await answer.text();
   if (own !== rowTurn) return;
   const here = chosenRow()?.dataset.place;
-  if (answer.ok) put(box, text); else box.replaceChildren(made("p", text, "trouble"));
+  box.replaceChildren(answer.ok ? parsed(text) : made("p", text, "trouble"));
   box.removeAttribute("aria-busy");
   // Who corrects a grade goes on from the same row.
   box.querySelector(`tr[data-place="${here}"]`)?.classList.add("chosen");
@@ -346,7 +323,7 @@ function readyRows() {
   const panel = byId("panel");
   panel.addEventListener("click", (event) => {
     const step = event.target.closest("[data-step]"), grade = event.target.closest("[data-grade]");
-    if (event.target === panel || event.target.closest("[data-close]")) panel.close();
+    if (event.target.closest("[data-close]")) panel.close();
     else if (step) openRow(neighbour(Number(step.dataset.step)));
     else if (grade) correct(grade.dataset.grade);
   });
@@ -365,15 +342,13 @@ function choose(row) {
 async function openRow(row) {
   if (!row) return;
   choose(row);
-  const panel = byId("panel"), answer = await fetch(`/api/row/${row.dataset.place}`, { cache: "no-store" });
-  put(panel, await answer.text());
-  if (!panel.open) panel.showModal();
-  panel.scrollTop = 0;
+  const answer = await fetch(`/api/row/${row.dataset.place}`);
+  showPanel(parsed(await answer.text()));
 }
 async function correct(grade) {
   const place = Number(byId("panel").querySelector(".correct").dataset.place);
   const answer = await send("/api/grade", JSON.stringify({ place, grade }));
-  put(byId("panel"), await answer.text());
+  byId("panel").replaceChildren(parsed(await answer.text()));
   byId("panel").querySelector(`[data-grade="${grade === "as given" ? "right" : grade}"]`)?.focus();
   loadRows();
 }
@@ -424,11 +399,7 @@ for (const input of document.querySelectorAll("input[type=file]")) input.addEven
 document.addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
 document.addEventListener("dragleave", () => document.body.classList.remove("over"));
 document.addEventListener("drop", (event) => { event.preventDefault(); document.body.classList.remove("over"); openFiles(event.dataTransfer.files); });
-document.addEventListener("click", async ({ target }) => {
-  const copy = target.closest(".copy"), menu = byId("save");
-  if (copy) { await navigator.clipboard.writeText(copy.parentElement.querySelector("code").textContent).then(() => { copy.textContent = "Copied"; }, () => window.getSelection().selectAllChildren(copy.parentElement.querySelector("code"))); }
-  if (menu && menu.open && !menu.contains(target)) menu.open = false;
-});
+document.addEventListener("click", ({ target }) => { if (byId("save") && !byId("save").contains(target)) byId("save").open = false; });
 if (byId("picker")) {
   document.querySelector(".tabs").addEventListener("click", (event) => {
     const link = event.target.closest("a");
@@ -440,7 +411,7 @@ if (byId("picker")) {
   byId("command-button").addEventListener("click", ({ currentTarget }) => {
     const box = byId("command");
     box.hidden = !box.hidden;
-    currentTarget.setAttribute("aria-expanded", String(!box.hidden));
+    currentTarget.ariaExpanded = String(!box.hidden);
   });
   main.addEventListener("submit", (event) => {
     event.preventDefault();
