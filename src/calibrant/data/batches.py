@@ -220,7 +220,7 @@ def first_rows(file: str, names: Sequence[str] | None = None, most: int | None =
 
 
 def read_part(part: FilePart, columns: BatchColumns) -> Iterator[pl.DataFrame]:
-    """Yield the batches of a part, not yet checked, with the number of each row as ``_row``."""
+    """Yield the batches of a part in order, not yet checked; labels are texts."""
     shared = dict(part.partition)
     stored = [name for name in columns.names if name not in shared]
     first = part.first_row
@@ -233,7 +233,7 @@ def read_part(part: FilePart, columns: BatchColumns) -> Iterator[pl.DataFrame]:
                 columns=stored,
                 use_threads=False,
             ):
-                yield _batch(record, columns, part, first)
+                yield _batch(record, columns, part)
                 first += record.num_rows
         except (arrow.ArrowException, OSError, UnicodeError) as error:
             raise InputError(
@@ -241,7 +241,7 @@ def read_part(part: FilePart, columns: BatchColumns) -> Iterator[pl.DataFrame]:
             ) from None
 
 
-def _batch(record: Any, columns: BatchColumns, part: FilePart, first: int) -> pl.DataFrame:
+def _batch(record: Any, columns: BatchColumns, part: FilePart) -> pl.DataFrame:
     shared = dict(part.partition)
     labels = {
         label_column(name): pl.lit(shared[name], pl.Categorical)
@@ -253,7 +253,7 @@ def _batch(record: Any, columns: BatchColumns, part: FilePart, first: int) -> pl
         _require_numbers(record, name, part.file)
     answer = () if columns.answer is None else (columns.answer,)
     numbers = record.select([*dict.fromkeys((*columns.confidence, columns.correct, *answer))])
-    return pl.DataFrame(numbers).with_columns(**labels).with_row_index("_row", first)
+    return pl.DataFrame(numbers).with_columns(**labels)
 
 
 def _require_numbers(record: Any, name: str, file: str) -> None:

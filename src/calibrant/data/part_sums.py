@@ -81,6 +81,7 @@ def sum_part(part: FilePart, plan: SumPlan) -> PartSums:
             rows = _scored(batch, name, plan)
             if not rows.select(_sound(rows.columns).all()).item():
                 rows = rows.with_columns(rules.at_the_ends(pl.col("confidence")))
+                rows = rows.with_row_index("_row", part.first_row + out.rows - batch.height)
                 sound = _sound(rows.columns)
                 _leave_out(rows.filter(~sound), name, part, plan, out)
                 rows = rows.filter(sound)
@@ -103,7 +104,7 @@ def _scored(batch: pl.DataFrame, name: str, plan: SumPlan) -> pl.DataFrame:
     columns = {role: pl.col(label_column(column)) for role, column in labels.items() if column}
     if plan.columns.answer is not None:
         columns["answer"] = pl.col(plan.columns.answer)
-    return batch.select("_row", confidence=confidence, correct=correct, **columns)
+    return batch.select(confidence=confidence, correct=correct, **columns)
 
 
 def _sound(columns: Sequence[str]) -> pl.Expr:

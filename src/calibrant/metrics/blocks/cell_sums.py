@@ -49,7 +49,7 @@ class CellGrid(Struct, frozen=True):
         """
         exact, width = values.astype(np.float64, copy=False), 1 << (self.shift + OFFSET_BITS)
         edge = np.rint(exact * self.coarse)
-        edge -= values < (edge / self.coarse).astype(values.dtype)
+        edge -= values < (edge / self.coarse).astype(values.dtype, copy=False)
         edge *= width
         place = np.maximum(np.floor(exact * (self.cells << OFFSET_BITS)), edge)
         edge += width - 1
