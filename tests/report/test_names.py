@@ -12,7 +12,7 @@ import calibrant
 from calibrant.report import render_text
 from calibrant.report.blocks import Table
 from calibrant.report.names import short_names
-from calibrant.report.terminal.compact import _fitted
+from calibrant.report.terminal import _fitted
 
 WORDS = st.sampled_from(
     [

@@ -12,7 +12,7 @@ from calibrant.report.charts.svg import standalone
 from calibrant.report.page import page_asset
 from calibrant.report.page.screen import first_screen
 from calibrant.report.tables import document_blocks
-from calibrant.report.terminal.compact import short_table
+from calibrant.report.terminal import short_table
 
 _ROWS = 12
 

@@ -1,25 +1,272 @@
-"""A document in a terminal, as text and as Markdown."""
+"""A document in a terminal, short or whole, as text and as Markdown."""
 
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
+from msgspec.structs import replace
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from calibrant.findings.documents.fields import typed
-from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.cells import written
+from calibrant.core.errors import InputError, did_you_mean
+from calibrant.core.hints import Hint, in_python
+from calibrant.findings.claims.claim import Claim, count
+from calibrant.findings.claims.next_step import next_step
+from calibrant.findings.documents.fields import AuditFields, Fields, typed
+from calibrant.report.answers import (
+    badge_of,
+    claim_tone,
+    claims_of,
+    headline,
+    notes_of,
+    rows_apart,
+    warnings_of,
+)
+from calibrant.report.blocks import Paragraph, Table, cut_text
+from calibrant.report.captions import TITLE, broken_command, row_in_words, title_line
+from calibrant.report.cells import Cell, Form, Number, written
+from calibrant.report.names import cut_cells, short_names
 from calibrant.report.tables import document_blocks
-from calibrant.report.terminal._fit import fitted, safe_text
-from calibrant.report.terminal.compact import LISTS, compact_lines
+from calibrant.report.tables.audit import NAMED_METRICS
+from calibrant.report.terminal._fit import fitted, more_rows, safe_text
+from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 
 __all__ = ["print_block", "render_markdown", "render_text", "terminal_blocks"]
 
+Blocks = Callable[[], Sequence[Paragraph | Table]]
+"""Makes the neutral blocks of a document when they are asked for."""
+
+LISTS = frozenset({"analysis", "demo", "init", "methods", "models", "report", "serve"})
+"""Kinds that are a list themselves: they are shown whole."""
+
+MORE = Hint("{full}   {html}   {json}", html="page.html", json="out.json").shell()
+"""How a command shows more."""
 
 LEAST_WIDTH = 20
 """A terminal may say that it has no columns at all (COLUMNS=0); nothing is laid out in fewer."""
+
+_NEXT = "Next:  "
+_SENTENCES, _WARNINGS, _ROWS = 5, 2, 16
+_SENTENCES_OF_MANY = 3
+_NOTE = 3
+_NAME_LEAST, _NAME_MOST = 12, 44
+
+
+def compact_lines(
+    document: Fields,
+    blocks: Blocks,
+    *,
+    width: int,
+    top: int | None = None,
+    sort: str | None = None,
+    more: str = MORE,
+    python: bool = False,
+) -> list[Text]:
+    """Return the short view, line by line.
+
+    Parameters
+    ----------
+    document, blocks
+        The document, and what makes its neutral blocks: the table of kinds that have none of
+        their own.
+    width
+        Letters of a line.
+    top
+        Rows of the table.
+    sort
+        Metric or column by which the table is sorted.
+    more
+        How to see more, for whoever types a command or writes Python.
+    python
+        Whether the next step is a call, instead of a command.
+    """
+    lines = [Text(title_line(document, dated=False), style="dim"), Text()]
+    claims, of_rows = rows_apart(claims_of(document))
+    warnings = [safe_text(text) for text in (*of_rows, *warnings_of(document))]
+    hidden = len(warnings) - _WARNINGS
+    for text in [
+        *warnings[:_WARNINGS],
+        *([Hint("{0} ({full})", count(hidden, "more warning")).shell()] if hidden > 0 else []),
+    ]:
+        hung = textwrap.wrap(text, width, initial_indent="  !  ", subsequent_indent="     ")
+        lines += [Text(line, style="yellow") for line in hung]
+    if warnings:
+        lines.append(Text())
+    lines += _sentences(document, claims, blocks)
+    table = _table(document, blocks, width=width, top=top or _ROWS, sort=sort)
+    lines += [Text(), *table] if table else []
+    lines += _wrong(document, width)
+    step = next_step(document)
+    if step is not None:
+        command = in_python(step[1]) if python else step[1]
+        first, *tail = broken_command(command, width - len(_NEXT))
+        lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
+        lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in tail]
+    lines += [Text(f"Data:  {safe_text(note)}", style="dim") for note in notes_of(document)]
+    lines.append(Text(f"More:  {more}", style="dim"))
+    return lines
+
+
+def _wrong(document: Mapping[str, Any], width: int) -> list[Text]:
+    """Return the rows that were asked for, two lines each: the question, and what was answered."""
+    rows = document.get("wrong") or ()
+    lines = [Text(), Text(TITLE, style="bold")] if rows else []
+    for row in rows:
+        request, answers = (cut_text(safe_text(part), width - 9) for part in row_in_words(row))
+        lines += [Text(f" {row['confidence']:>5.0%}  {request}".replace("%", " %", 1))]
+        lines += [Text(f"         {answers}", style="dim")] if answers else []
+    return lines
+
+
+def _sentences(document: Mapping[str, Any], claims: list[Claim], blocks: Blocks) -> list[Text]:
+    number = len(document.get("results") or ()) > _SENTENCES
+    sentences = headline(claims, _SENTENCES_OF_MANY if number else _SENTENCES)
+    if not sentences:
+        paragraphs = [b for b in blocks() if isinstance(b, Paragraph)]
+        sentences = [b.text for b in paragraphs if b.strong] or [b.text for b in paragraphs]
+        sentences = sentences[:_SENTENCES_OF_MANY]
+    elif document.get("batch"):
+        # What was just written, and what to do with it.
+        sentences.append(next(b.text for b in blocks() if isinstance(b, Paragraph) and b.strong))
+    badge = badge_of(document, claims)
+    lines = [Text(safe_text(text)) for text in sentences]
+    if badge is not None and lines:
+        # The verdict of most claims need not be that of the sentence beside it: say how many.
+        first = next((claim for claim in claims if claim.text == sentences[0]), None)
+        differs = first is not None and claim_tone(first) not in ("", badge.tone)
+        word = badge.words if differs else badge.words.partition(",")[0]
+        lines[0] = _led(word, STYLES.get(badge.tone, "bold"), lines[0])
+    if claims and document.get("trend"):
+        # What was asked for by name is answered before what is said of every table.
+        notes = {claim.text for claim in claims}
+        strong = [b.text for b in blocks() if isinstance(b, Paragraph) and b.strong]
+        lines[:0] = [Text(text) for text in strong if text not in notes]
+    return lines
+
+
+def _led(word: str, style: str, sentence: Text) -> Text:
+    """Put the verdict before the sentence; one that begins with it says it once."""
+    start = sentence.plain[: len(word)]
+    if start.lower() == word.lower():
+        return Text.assemble((word.upper(), style), sentence.plain[len(word) :])
+    return Text.assemble((f"{word.upper()}  ", style), sentence)
+
+
+def _table(
+    document: Fields, blocks: Blocks, *, width: int, top: int, sort: str | None
+) -> list[Text]:
+    if isinstance(document, AuditFields) and document.blocks:
+        return [*audit_lines(document, width, top=top, sort=sort), *_asked(document, blocks, width)]
+    table = short_table(document, blocks())
+    if table is None:
+        return []
+    if sort is not None:
+        table = _sorted(table, sort)
+    cut = len(table.rows) - top
+    draws = _fitted(replace(table, rows=table.rows[:top]), width)
+    if cut > 0:
+        draws.append(Text(more_rows(cut, len(table.rows)), style="dim"))
+    note = textwrap.wrap(safe_text(table.note), width - 2, max_lines=_NOTE, placeholder=" …")
+    return [*draws, *(Text(f" {line}", style="dim") for line in note)]
+
+
+def _asked(document: AuditFields, blocks: Blocks, width: int) -> list[Text]:
+    """Return the table of the metrics that were asked for by name: who asks wants to see them."""
+    if not any(entry.named_metrics for entry in document.blocks):
+        return []
+    tables = (block for block in blocks() if isinstance(block, Table))
+    table = next(block for block in tables if block.name == NAMED_METRICS)
+    return [Text(), *_fitted(replace(table, rows=table.rows[:_ROWS]), width)]
+
+
+def short_table(document: Fields, blocks: Sequence[Paragraph | Table]) -> Table | None:
+    """Return the one table of the short view; that of an audit has a column per number."""
+    if isinstance(document, AuditFields) and document.blocks:
+        return audit_table(document)
+    tables = [block for block in blocks if isinstance(block, Table)]
+    return next((block for block in tables if block.main), tables[0] if tables else None)
+
+
+def _sorted(table: Table, sort: str) -> Table:
+    names = [name.lower() for name in table.columns]
+    if sort.lower() not in names:
+        hint = did_you_mean(sort, list(table.columns))
+        raise InputError(f"the table has no column {sort!r} to sort by", hint=hint)
+    place = names.index(sort.lower())
+
+    def value(row: tuple[Cell, ...]) -> tuple[bool, float, str]:
+        cell = row[place]
+        if isinstance(cell, Number) and cell.value is not None:
+            return (False, cell.value, "")
+        return (True, 0.0, written(cell))
+
+    return replace(table, rows=tuple(sorted(table.rows, key=value)))
+
+
+def _fitted(table: Table, width: int) -> list[Text]:
+    """Draw the table in the richest form that fits: intervals, half-widths, or numbers alone."""
+    forms: tuple[Form, ...] = ("whole", "half", "bare")
+    for form in forms:
+        rows = [[safe_text(written(cell, form)) for cell in row] for row in table.rows]
+        widths = _widths(table, rows)
+        if sum(widths) + 2 * len(widths) <= width:
+            break
+    return _drawn(table, rows, widths, width)
+
+
+def _widths(table: Table, rows: Sequence[Sequence[str]]) -> list[int]:
+    widths = [max(map(cell_len, cells)) for cells in zip(table.columns, *rows, strict=True)]
+    names = (min(width, _NAME_MOST) for width in widths[: table.labels])
+    return [*names, *widths[table.labels :]]
+
+
+def _drawn(
+    table: Table, rows: Sequence[Sequence[str]], widths: list[int], width: int
+) -> list[Text]:
+    """Draw as many columns as fit, names first; names give way before a column does."""
+    columns, labels, selection = table.columns, table.labels, len(widths)
+    while selection > 1 and _least(widths[:selection], labels) > width - 1:
+        selection -= 1
+    over = sum(widths[:selection]) + 2 * selection - (width - 1)
+    for place in range(min(labels, selection)):
+        spare = min(max(over, 0), max(widths[place] - _NAME_LEAST, 0))
+        widths[place] -= spare
+        over -= spare
+    rows = _named_apart(rows, widths[: min(labels, selection)])
+    lines = [Text(_line(columns, widths[:selection], labels), style="dim")]
+    lines += [Text(_line(row, widths[:selection], labels)) for row in rows]
+    if selection < len(columns):
+        more = count(len(columns) - selection, "more column")
+        words = Hint(" {0} with {full}: {1}", more, ", ".join(columns[selection:])).shell()
+        lines.append(Text(words[:width], style="dim"))
+    return lines
+
+
+def _named_apart(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> list[list[str]]:
+    """Shorten the names of the rows, column by column: different ones stay different."""
+    cells = [[" ".join(cell.split()) for cell in row] for row in rows]
+    for place, width in enumerate(widths):
+        short = short_names([row[place] for row in cells], width)
+        for row in cells:
+            row[place] = short[row[place]]
+    return cells
+
+
+def _least(widths: Sequence[int], labels: int) -> int:
+    names = sum(min(width, _NAME_LEAST) for width in widths[:labels])
+    return names + sum(widths[labels:]) + 2 * len(widths)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], labels: int) -> str:
+    parts = []
+    for place, width in enumerate(widths):
+        cell = " ".join(cells[place].split())
+        filled = cut_cells(cell, width)
+        parts.append(filled if place < labels else " " * (width - cell_len(cell)) + cell)
+    return (" " + "  ".join(parts)).rstrip()
 
 
 def terminal_blocks(

@@ -1,0 +1,340 @@
+"""Charts of what people's labels show: labelling, a watch over time, and a judge beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from calibrant.core.estimate import EstimateEntry
+from calibrant.findings.claims.claim import count
+from calibrant.findings.claims.judge import in_units
+from calibrant.findings.documents.fields import JudgeFields, LabelFields, MonitorFields
+from calibrant.findings.documents.labels import (
+    GapCell,
+    JudgedModel,
+    JudgeEntry,
+    LabelEntry,
+    MonitorEntry,
+    ScoreMeaning,
+    WatchedBatch,
+)
+from calibrant.report.answers import claims_of, headline
+from calibrant.report.blocks import entry_name
+from calibrant.report.charts import chart
+from calibrant.report.charts.scales import in_points, percent, points, short_number
+
+_STANDARD_ERRORS = 1.96
+"""On either side of a gap, for 95 %."""
+_MOST_EVIDENCE = 12.0
+"""Powers of ten shown at most: beyond that the alarm is long since certain."""
+
+
+def monitor_charts(document: MonitorFields) -> Iterator[chart.Chart]:
+    """Yield the gap over time of each entry, one with an alarm first, and the evidence."""
+    entries = [entry for entry in document.results if entry.history]
+    # The first sentence is about this one.
+    claims = claims_of(document)
+    sentences = next(iter(headline(claims, 1)), None)
+    about = next((c.subject for c in claims if c.text == sentences), {})
+    ranking = sorted(entries, key=lambda e: (not _is_about(e, about), not e.alarm))
+    first = ranking[0] if ranking else None
+    if first is not None:
+        yield _over_time(first, "answer", named=len(entries) > 1)
+    for n, entry in enumerate(entries, 1):
+        if entry is not first:
+            yield _over_time(entry, f"over-time-{n}", named=True)
+    for n, entry in enumerate(entries, 1):
+        yield _evidence(entry, n)
+
+
+def _is_about(entry: MonitorEntry, subject: Mapping[str, Any]) -> bool:
+    return all(subject.get(name) in (None, getattr(entry, name)) for name in ("model", "method"))
+
+
+def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> chart.Chart:
+    history = entry.history
+    most = max(row.n for row in history)
+    # A batch of a few labels jumps about: it is small, and the line passes over it.
+    steady = [(i, row.gap.ends[0]) for i, row in enumerate(history) if row.n >= most / 10]
+    marks: list[chart.Mark] = [
+        chart.ReferenceLine(0),
+        *_ordinary_band(entry),
+        *_alarm(entry),
+        chart.Line(steady, "plain", look="faint"),
+    ]
+    owner = f"{entry.model}␟{entry.method}"
+    marks += [_stretch(row, place, row.n / most, owner) for place, row in enumerate(history)]
+    several = f", {entry_name(entry)}" if named else ""
+    return chart.Chart(
+        name,
+        f"Confidence minus share right over time, in points{several}",
+        f"{entry.model + '. ' if named else ''}"
+        "Above 0 it says more than it knows. Lines: intervals. Diamonds: alarm."
+        f"{' Shaded: where ordinary days lie.' if _days_differ(entry) else ''}",
+        chart.Axis(names=_dates(history)),
+        chart.Axis("confidence − share right, points", words=points),
+        marks,
+    )
+
+
+def _days_differ(entry: MonitorEntry) -> bool:
+    return entry.ordinary_days is not None and entry.ordinary_days.differ
+
+
+def _ordinary_band(entry: MonitorEntry) -> list[chart.Mark]:
+    """Return where days lie that stray as far as ordinary ones, which is beyond their labels."""
+    if not _days_differ(entry) or entry.ordinary_days is None:
+        return []
+    history, spread = entry.history, entry.ordinary_days.spread or 1.0
+    usual = [row for row in history if entry.alarm is None or row.when < (entry.alarm.since or "")]
+    usual = usual or list(history)
+    middle = sum(row.n * row.gap.number for row in usual) / sum(row.n for row in usual)
+    ends = [(row.gap.ends[1], row.gap.ends[2]) for row in history]
+    reach = [spread * (high - low) / 2 for low, high in ends]
+    return [
+        chart.Band([(i, middle - half, middle + half) for i, half in enumerate(reach)], "first")
+    ]
+
+
+def _stretch(row: WatchedBatch, place: int, share: float, owner: str) -> chart.Dot:
+    value, low, high = row.gap.ends
+    tip = (
+        f"{row.when}: {points(value)}{chart.between(row.gap, points)} points, right "
+        f"{percent(row.accuracy.ends[0])}, says {percent(row.mean_confidence.ends[0])}, "
+        f"{count(row.n, 'label')}{', alarm' if row.alarm else ''}"
+    )
+    look: tuple[str, chart.Shape, float] = ("first", "dot", 0.5 * share)
+    if row.alarm:
+        look = ("second", "diamond", 0.6)
+    return chart.Dot(place, value, low, high, *look, tip, f"{owner}␟watched = {row.when}")
+
+
+def _alarm(entry: MonitorEntry) -> list[chart.ReferenceLine]:
+    """Return a line at the last alarm, and one at the last change of the mix of groups."""
+    marks = []
+    for word, alarm in (("alarm", entry.alarm), ("new mix", entry.mix and entry.mix.alarm)):
+        if alarm:
+            places = [i for i, row in enumerate(entry.history) if row.when == alarm.when]
+            line = f"{word} {alarm.when}"
+            marks += [chart.ReferenceLine(i, "x", line, "second", dashed=True) for i in places[:1]]
+    return marks
+
+
+def _dates(history: Sequence[WatchedBatch]) -> list[str]:
+    names = [row.when[:16] for row in history]
+    if all(len(name) == 10 and name.endswith("-01") for name in names):
+        # Months, by their first day.
+        return [name[:7] for name in names]
+    return names
+
+
+def _evidence(entry: MonitorEntry, number: int) -> chart.Chart:
+    rows = entry.history
+    # A logarithm of 0 has no place on the chart; capital that is lost is shown at 1e-6.
+    places = [
+        (i, min(math.log10(max(row.capital, 1e-6)), _MOST_EVIDENCE)) for i, row in enumerate(rows)
+    ]
+    alarm, limit = entry.alarm, math.log10(entry.limit)
+    state = "no alarm" if alarm is None else f"alarm at {alarm.when}, since {alarm.since}"
+    base = min(0.0, *(value for _, value in places))
+    tips = [f"{row.when}: a bet has grown to {row.capital:.3g} times" for row in rows]
+    return chart.Chart(
+        f"evidence-{number}",
+        f"{entry_name(entry)}: evidence of a change",
+        f"Evidence against '{entry.reference}', as powers of ten of a fair bet's capital; the "
+        f"dashed line is the alarm. Here: {state}.",
+        chart.Axis(names=_dates(rows)),
+        chart.Axis("evidence, powers of ten", words=short_number),
+        [
+            chart.Band([(place, base, value) for place, value in places], "first"),
+            chart.Line(places, tips=tips),
+            chart.ReferenceLine(
+                limit, words=f"alarm at {entry.limit:.3g}", tone="second", dashed=True
+            ),
+        ],
+    )
+
+
+def label_charts(document: LabelFields) -> Iterator[chart.Chart]:
+    """Yield the error with its interval as labels came in, and where the gap of each block is."""
+    entry = next((entry for entry in document.results if len(entry.history) > 1), None)
+    if entry is not None:
+        yield _running(entry, "answer")
+    for number, block in enumerate(document.results, 1):
+        if block.gaps:
+            yield _gaps(block, number)
+
+
+def _running(entry: LabelEntry, name: str) -> chart.Chart:
+    # The first looks know nothing yet, and their intervals would hide what the last ones know.
+    least = entry.history[-1].labels / 10
+    looks = [row for row in entry.history if row.labels >= least and row.ece.value is not None]
+    errors = [(row.labels, row.ece.ends) for row in looks]
+    tips = [
+        f"{n:,} labels: {in_points(round(value, 3))} ({in_points(low)} to {in_points(high)}) points"
+        for n, (value, low, high) in errors
+    ]
+    labels, (value, *_) = errors[-1]
+    now = f"{points(value)[1:]} points now"
+    return chart.Chart(
+        name,
+        "Calibration error and its interval, as labels came in",
+        "Shaded: interval that holds at every look.",
+        chart.Axis("labels so far", words=short_number, low=0),
+        chart.Axis("calibration error, points", words=in_points, low=0),
+        [
+            chart.Band([(n, low, high) for n, (_, low, high) in errors], "first"),
+            chart.Line([(n, value) for n, (value, *_) in errors], tips=tips),
+            chart.Dot(labels, value, shape="ring", label=now, side="above"),
+        ],
+    )
+
+
+def _gaps(entry: LabelEntry, number: int) -> chart.Chart:
+    labelled = [part for part in entry.gaps if part.labels]
+    most = max((part.share for part in labelled), default=1) or 1
+    unseen = len(entry.gaps) - len(labelled)
+    cells, are = ("1 cell has", "is") if unseen == 1 else (f"{unseen} cells have", "are")
+    missing = f" {cells} no label yet and {are} not shown." if unseen else ""
+    return chart.Chart(
+        f"gaps-{number}",
+        f"{entry_name(entry)}: where the gap is",
+        "Confidence minus share right in each cell, plus or minus two standard errors (within what "
+        "is possible); above 0 is over-confident. Large dots are cells that hold many items."
+        f"{missing}",
+        chart.Axis("confidence", low=0, high=1),
+        chart.Axis("confidence − share right, points", words=points),
+        [chart.ReferenceLine(0), *(_gap(part, part.share / most) for part in labelled)],
+    )
+
+
+def _gap(part: GapCell, size: float) -> chart.Dot:
+    start, end = part.bin
+    spread = _STANDARD_ERRORS * (part.standard_error or 0.0)
+    # No share is below 0 or above 1, so no gap leaves the range that the cell allows.
+    gap = part.gap or 0.0
+    low, high = max(gap - spread, start - 1), min(gap + spread, end)
+    where = percent(start) if start == end else f"{percent(start)} to {percent(end)}"
+    tip = (
+        f"{where}: {points(gap)} ({points(low)} to "
+        f"{points(high)}), {count(part.labels, 'label')}, {percent(part.share)} of the items"
+    )
+    key = f"bin:{start:g}:{end:g}"
+    return chart.Dot((start + end) / 2, gap, low, high, "second", size=size, tip=tip, key=key)
+
+
+_MOST_ROWS = 30
+_LEGEND: chart.Legend = [("first", "dot", "people"), ("second", "diamond", "judge")]
+
+
+def judge_charts(document: JudgeFields) -> Iterator[chart.Chart]:
+    """Yield the models of the first judge, then the map and the flips of each."""
+    first = True
+    for n, entry in enumerate(document.results, 1):
+        owner = f", {entry.judge}" if len(document.results) > 1 else ""
+        for what, describe in (("models", _models), ("map", _map), ("flips", _flips)):
+            picture = describe(entry, "answer" if first else f"judge-{what}-{n}", owner)
+            if picture is not None:
+                yield picture
+                first = False
+
+
+def _people_axis(entry: JudgeEntry, title: str = "people's mean") -> chart.Axis:
+    def words(value: float) -> str:
+        return in_units(entry, value) if entry.scale.kind != "ratings" else f"{value:g}"
+
+    low, high = entry.scale.people
+    return chart.Axis(title, words, low=low, high=high)
+
+
+def _models(entry: JudgeEntry, name: str, owner: str) -> chart.Chart | None:
+    """Return people's means of models beside the judge's, on one scale."""
+    known_names = [model for model in entry.models if model.combined.value is not None]
+    if not known_names:
+        return None
+    known_names.sort(key=lambda model: -model.combined.number)
+    visible = known_names[:_MOST_ROWS]
+    pairs, equal = entry.scale.kind == "pairs", entry.scale.same
+    marks: list[chart.Mark] = [_model_item(entry, model) for model in visible]
+    if not pairs:
+        whole = entry.people_mean.combined.number
+        marks.append(chart.ReferenceLine(whole, "x", "people, all", dashed=True))
+    return chart.Chart(
+        name,
+        f"Models by people's standard{owner}",
+        "Dot: the mean that people would give all rows, with its 95 % interval. "
+        + ("Diamond: what the judge says." if equal else ""),
+        _people_axis(entry, "share of pairs won" if pairs else "people's mean"),
+        chart.Names([model.name for model in visible], left_out=len(known_names) - len(visible)),
+        marks,
+        legend=_LEGEND[: 1 + equal],
+    )
+
+
+def _model_item(entry: JudgeEntry, model: JudgedModel) -> chart.Item:
+    people, judge = _in_words(entry, model.combined), in_units(entry, model.judge_only)
+    tip = f"{model.name}: people {people}, judge {judge}, {model.labels:,} rated"
+    value, low, high = model.combined.ends
+    dots = [chart.Dot(value, low=low, high=high, tip=tip)]
+    if entry.scale.same:
+        dots.append(chart.Dot(model.judge_only, tone="second", shape="diamond", tip=tip))
+    words, key = in_units(entry, value), f"model:{model.name}"
+    return chart.Item(model.name, dots=dots, words=words, tip=tip, key=key)
+
+
+def _in_words(entry: JudgeEntry, estimate: EstimateEntry | ScoreMeaning) -> str:
+    """Return a mean by people with its interval, as a tip says it."""
+    value, low, high = (in_units(entry, end or 0.0)
+                        for end in (estimate.value, estimate.low, estimate.high))  # fmt: skip
+    return f"{value} ({low} to {high})"
+
+
+def _map(entry: JudgeEntry, name: str, owner: str) -> chart.Chart | None:
+    """Return people's mean at each score, with the means of the ratings there."""
+    if len(entry.map) < 2 or entry.scale.kind == "pairs":
+        return None
+    rows, most = entry.map, max(row.labels for row in entry.map) or 1
+    (start, end), (low, high) = entry.scale.judge, entry.scale.people
+    tips = [f"{row.score:.3g} means {_in_words(entry, row)}, {row.labels:,} rated" for row in rows]
+    dots = [
+        chart.Dot(row.score, row.people, tone="second", size=row.labels / most, tip=tip,
+                  key=f"score:{row.score:g}")
+        for row, tip in zip(rows, tips, strict=True) if row.people is not None
+    ]  # fmt: skip
+    return chart.Chart(
+        name,
+        f"What a score means{owner}",
+        "Line: people's mean behind a score, with its 95 % interval. Dots: the ratings nearest to "
+        "that score, larger where there are more. Dashed: the judge rates as people do.",
+        chart.Axis("the judge says", lambda value: f"{value:.3g}", low=start, high=end),
+        _people_axis(entry),
+        [
+            chart.Line([(start, low), (end, high)], "plain", look="dashed"),
+            chart.Band([(row.score, row.low, row.high) for row in rows], "first"),
+            chart.Line([(row.score, row.value) for row in rows], tips=tips),
+            *dots,
+        ],
+    )
+
+
+def _flips(entry: JudgeEntry, name: str, owner: str) -> chart.Chart | None:
+    """Return to which place the verdicts go that flip with the order."""
+    lean = next((lean for lean in entry.bias if lean.flips), None)
+    if lean is None or lean.flips is None or lean.judge_share is None:
+        return None
+    first = round(lean.judge_share * lean.flips)
+    counts = {"shown first": first, "shown second": lean.flips - first,
+              "the same in both orders": lean.labels - lean.flips}  # fmt: skip
+    tones = ("second", "second", "first")
+    return chart.Chart(
+        name,
+        f"Verdicts on the same pair in both orders{owner}",
+        "Pairs by what the verdict follows: a place, or the answer.",
+        chart.Axis("pairs", lambda value: f"{value:,.0f}", low=0),
+        chart.Names(list(counts)),
+        [
+            chart.Item(words, tone, bar=(0.0, count), words=f"{count:,}")
+            for (words, count), tone in zip(counts.items(), tones, strict=True)
+        ],
+    )
