@@ -42,4 +42,17 @@ def test_labels_of_one_outcome_have_a_share_that_a_share_can_have(outcome, share
     document = label_status(table, existing="random")
     accuracy = document["results"][0]["accuracy"]
     assert 0 <= accuracy["low"] <= accuracy["value"] <= accuracy["high"] <= 1
-    assert f"Right in {share} of all answers ({share} to {share})" in document["claims"][0]["text"]
+    assert (
+        f"Right in {share} of all 60 answers: every one has a label"
+        in document["claims"][0]["text"]
+    )
+
+
+def test_a_labelled_table_is_on_one_side_of_every_threshold():
+    p = np.random.default_rng(3).uniform(0.5, 1.0, 300).round(2)
+    table = {"confidence": p, "correct": (np.random.default_rng(4).random(300) < p - 0.05) * 1}
+    error = label_status(table)["results"][0]["ece"]["value"]
+    for threshold, side in ((error - 0.01, "above"), (error + 0.01, "below")):
+        document = label_status(table, threshold=threshold)
+        assert document["claims"][0]["outcome"] == "shown"
+        assert f"error is {side}" in document["claims"][0]["text"]

@@ -137,8 +137,10 @@ def stop_decision(
         reason = _precision_reason(stop, half, precision, labels)
     bounds = None
     if threshold is not None:
-        low, high = claim_bounds(pool, budget=budget)
-        bounds = Estimate(estimated.ece.value, low, high, n=labels, interval="at all times")
+        value = estimated.ece.value
+        known = pool.labelled.all()
+        low, high = (value, value) if known else claim_bounds(pool, budget=budget)
+        bounds = Estimate(value, low, high, n=labels, interval="at all times")
         below, above = high < threshold - ROUNDING, low > threshold + ROUNDING
         if below or above:
             side = "below" if below else "above"
