@@ -1,6 +1,6 @@
 """Any file becomes one checked table, with how it was read.
 
-Start with `reading.record.Reading` (which column plays which role), `scores.load_scores` (the one
+Start with `reading.Reading` (which column plays which role), `scores.load_scores` (the one
 door of tables) and `score_table.Scores` (checked rows and their blocks).
 """
 

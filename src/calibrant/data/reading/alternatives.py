@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from msgspec import structs
 
+from calibrant.data.reading import FRACTION, PERCENT
 from calibrant.data.reading.candidates import (
     LEVELS,
     MIXED,
@@ -16,9 +17,8 @@ from calibrant.data.reading.candidates import (
     say_the_same,
 )
 from calibrant.data.reading.cells import Column, to_scale
+from calibrant.data.reading.likely_columns import turned
 from calibrant.data.reading.names import name_roles
-from calibrant.data.reading.outcomes import turned
-from calibrant.data.reading.record import FRACTION, PERCENT
 from calibrant.data.reading.relations import are_linked
 
 # A reading is taken only from these scores on, and where no other is within the margin.

@@ -26,9 +26,12 @@ from calibrant.data.reading.candidates import (
     say_the_same,
 )
 from calibrant.data.reading.cells import Column
-from calibrant.data.reading.confidences import said_candidates, vocabulary_probabilities
+from calibrant.data.reading.likely_columns import (
+    outcome_candidates,
+    said_candidates,
+    vocabulary_probabilities,
+)
 from calibrant.data.reading.names import model_columns, name_roles
-from calibrant.data.reading.outcomes import outcome_candidates
 from calibrant.data.reading.pairs import class_candidates, pair_candidates
 from calibrant.data.reading.relations import (
     GRADE_ROLES,
@@ -104,7 +107,7 @@ class _Assignment:
         self.columns = {column.name: column for column in columns}
         self.height = columns[0].height if columns else 0
         self.classes, used = class_candidates(columns)
-        used |= vocabulary_probabilities(self.columns.keys(), columns)
+        used |= vocabulary_probabilities(columns)
         usual = [column for column in columns if column.name not in used or named.confidence]
         self.said = [c for c in said_candidates(usual) if c.column not in used]
         self.outcomes = self.all_outcomes = outcome_candidates(columns, self.said)

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from calibrant.core.arrays import Floats
-from calibrant.data.reading.record import FRACTION, PERCENT
+from calibrant.data.reading import FRACTION, PERCENT
 
 LEVELS, MIXED, RANK, RANK_DOWN = "levels", "mixed", "rank", "rank-down"
 RANKS = frozenset([RANK, RANK_DOWN])

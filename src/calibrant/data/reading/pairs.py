@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats
+from calibrant.data.reading import FRACTION
 from calibrant.data.reading.candidates import OutcomeCandidate, SaidCandidate
 from calibrant.data.reading.cells import MISSING_TEXT, NO, RIGHT, WRONG, YES, Column
 from calibrant.data.reading.names import share_a_stem, token_weights, tokens
-from calibrant.data.reading.record import FRACTION
 
 _TRUTH = {**dict.fromkeys(YES, "true"), **dict.fromkeys(NO, "false")}
 _FEW_CLASSES, _LEAST_ROWS, _KNOWN = 30, 5, 0.9

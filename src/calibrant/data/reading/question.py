@@ -15,12 +15,12 @@ from calibrant.core.errors import (
     UnavailableError,
 )
 from calibrant.core.hints import TABLE, Call, Hint
+from calibrant.data.reading import FRACTION
 from calibrant.data.reading.assignment import ReadingDecision
 from calibrant.data.reading.candidates import Match, ReadingChoice
 from calibrant.data.reading.cells import Column, meaning_of
+from calibrant.data.reading.likely_columns import outcome_candidates
 from calibrant.data.reading.names import columns_called, name_roles, tokens
-from calibrant.data.reading.outcomes import outcome_candidates
-from calibrant.data.reading.record import FRACTION
 
 _DOUBTS = {
     "which": "Several columns may be meant.",

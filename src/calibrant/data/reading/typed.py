@@ -9,6 +9,7 @@ import polars as pl
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError, PossibleReading, QuestionError, did_you_mean
 from calibrant.core.hints import Hint
+from calibrant.data.reading import FRACTION, PERCENT
 from calibrant.data.reading.candidates import LEVELS, MIXED, Scale, scale_of
 from calibrant.data.reading.cells import (
     MISSING_TEXT,
@@ -23,7 +24,6 @@ from calibrant.data.reading.cells import (
     word_scale,
     word_values,
 )
-from calibrant.data.reading.record import FRACTION, PERCENT
 
 SCALES = (FRACTION, PERCENT, "logprob", "uncertainty", "rank", "rank-down", "mixed", "words")
 """Scales that have a name; levels such as 1-5 and words with values are others."""
