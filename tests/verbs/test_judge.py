@@ -280,12 +280,12 @@ def test_a_map_says_what_people_would_and_every_verb_takes_it(tmp_path):
     )
     table = table.with_columns(judge=(pl.col("judge") - 1) / 4)
     place = tmp_path / "map.json"
-    found = judged(table, save=place)
-    fitted = cal.load_mend(place)
+    found, fitted = judged(table, save=place), cal.load_mend(place)
     for row in found.results[0].map:
         assert fitted.probability(row.score) == pytest.approx(row.value)
         assert fitted.interval(row.score) == pytest.approx((row.low, row.high))
     assert cal.load_mend(place, model="any model", method="judge") == fitted
+    assert fitted.fitted_on["labels_by"] == "people"
     days = table.with_columns(correct="expert1").drop_nulls("correct")
     watched = cal.monitor(days, confidence="judge", correct="correct", mend=place, every=100)
     assert {entry.alarm for entry in watched.results} == {None}

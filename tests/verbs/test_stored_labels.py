@@ -325,3 +325,13 @@ def test_a_store_without_a_label_takes_no_outcomes_away(tmp_path):
     before = cal.audit(path)["results"]
     LabelStore(store_path(path))
     assert cal.audit(path)["results"] == before
+
+
+def test_a_map_says_who_read_its_answers_where_that_is_known(tmp_path):
+    path, truth = pool_file(tmp_path)
+    label(path, truth, 200)
+    found = cal.mend(path, save=tmp_path / "map.json").results[0]
+    assert found.fitted_on["labels_by"] == "people"
+    assert cal.load_mend(tmp_path / "map.json").fitted_on["labels_by"] == "people"
+    rows = {"confidence": np.linspace(0.5, 0.9, 60), "correct": np.arange(60) % 3 > 0}
+    assert "labels_by" not in cal.mend(rows).results[0].fitted_on

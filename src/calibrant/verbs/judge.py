@@ -249,7 +249,8 @@ def _cost(view: JudgeView, costs: Mapping[str, float]) -> float | None:
 def _about(view: JudgeView, origin: Mapping[str, Any]) -> dict[str, Any]:
     scales = {"judge_scale": view.scale.ends, "people_scale": view.table.human_scale.ends}
     # A judge scores answers of every model: its column alone is the name of the map.
-    return {"model": "", "method": view.name, "fitted_on": {**origin, **scales}}
+    fitted_on = {**origin, **scales, "labels_by": "people"}
+    return {"model": "", "method": view.name, "fitted_on": fitted_on}
 
 
 def _missing(entry: JudgeEntry) -> int:

@@ -14,10 +14,11 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
-from calibrant.data import ScoreBlock
+from calibrant.data import ScoreBlock, Scores
 from calibrant.data.mend import Mend, RecalibrationMap
 from calibrant.data.mend.estimator import LEAST_LABELS, fit_columns
 from calibrant.data.mend.recalibration_map import MENDED, save_maps
+from calibrant.data.sources.drawn_labels import study_grades
 from calibrant.data.sources.objects import plain_input
 from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head, origin_of, recorded
@@ -111,10 +112,9 @@ def mend(
         scores = without_missing(scores, named, table["on_invalid"])
         together = DependentBlocks.of_scores(scores, scores.blocks(), skip=named)
         blocks = together.blocks
+        origin = {**origin_of(head), **_graders(scores, data)}
         learned = [
-            _learned(
-                block, named, origin_of(head), seed, withheld=together.withheld(number) is not None
-            )
+            _learned(block, named, origin, seed, withheld=together.withheld(number) is not None)
             for number, block in enumerate(blocks)
         ]
     if save is not None:
@@ -128,6 +128,13 @@ def mend(
     document = scores_document(head, scores, results, claims)
     together.tell(document)
     return MendResult(document)
+
+
+def _graders(scores: Scores, data: Any) -> dict[str, str]:
+    """Return who read the answers, where that is known: people of a store, or a study's grader."""
+    if scores.drawn_from is not None:
+        return {"labels_by": "people"}
+    return {} if study_grades(data) is None else {"labels_by": "automatic grader"}
 
 
 def _learned(
