@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.harness import Page, interleaved_seconds, seconds
-from calibrant.bench.measures.evaluate import evaluate_multi_answer
+from calibrant.bench.multi_answer import evaluate_multi_answer
 from calibrant.bench.questions.build import build_benchmark
 from calibrant.bench.questions.check import check_questions
 from calibrant.bench.questions.math_rule import math_questions

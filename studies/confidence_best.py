@@ -12,9 +12,9 @@ from benchmarks.harness import DATA
 
 from calibrant.answers.confidence import METHODS, cross_fit, score_table
 from calibrant.answers.semantics import annotate
-from calibrant.bench.measures.evaluate import evaluate_multi_answer
-from calibrant.bench.measures.leaves import Leaf
-from calibrant.bench.measures.significance import compare_aurocs
+from calibrant.bench.macro import Leaf
+from calibrant.bench.multi_answer import evaluate_multi_answer
+from calibrant.bench.significance import compare_aurocs
 from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.recalibration.cross_fit import cross_fitted
 from calibrant.metrics.stats.multiplicity import holm

@@ -14,8 +14,7 @@ import polars as pl
 
 from calibrant.answers.confidence import score_table
 from calibrant.answers.semantics import annotate
-from calibrant.bench.measures.leaves import leaves
-from calibrant.bench.measures.macro import macro_auroc
+from calibrant.bench.macro import leaves, macro_auroc
 from studies._confidence_situations import area_difference
 from studies._confidence_tables import deepseek_tables, local_draws, read_deepseek
 from studies._page import DATA, StudyPage, estimate

@@ -9,10 +9,10 @@ from functools import cache, partial
 import numpy as np
 
 from calibrant.bench.evaluation_claims import evaluation_claims
-from calibrant.bench.measures.evaluate import gap_change
-from calibrant.bench.measures.leaves import ScoreRows
-from calibrant.bench.measures.macro import macro_auroc
-from calibrant.bench.measures.significance import (
+from calibrant.bench.multi_answer import gap_change
+from calibrant.bench.macro import ScoreRows
+from calibrant.bench.macro import macro_auroc
+from calibrant.bench.significance import (
     ALPHA,
     Setting,
     correct_comparisons,

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from calibrant.bench.evaluation_claims import evaluation_claims, within_margin
-from calibrant.bench.measures.evaluate import evaluate_multi_answer
+from calibrant.bench.multi_answer import evaluate_multi_answer
 from calibrant.bench.question_report import most_wrong, question_claims
 from calibrant.bench.questions.build import build_benchmark
 from calibrant.bench.questions.check import check_questions, spot_check

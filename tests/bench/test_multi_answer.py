@@ -10,11 +10,11 @@ from sklearn.metrics import roc_auc_score
 
 from calibrant.answers.confidence import Question, class_mass, score_table, table_of
 from calibrant.bench.evaluate import bench_evaluate
-from calibrant.bench.measures.evaluate import evaluate_multi_answer
-from calibrant.bench.measures.leaves import leaves, mixes_of
-from calibrant.bench.measures.macro import knowledge_coverage, macro_auroc, macro_mean, spearman
-from calibrant.bench.measures.significance import compare_aurocs
-from calibrant.bench.measures.thresholds import (
+from calibrant.bench.multi_answer import evaluate_multi_answer
+from calibrant.bench.macro import leaves, mixes_of
+from calibrant.bench.macro import knowledge_coverage, macro_auroc, macro_mean, spearman
+from calibrant.bench.significance import compare_aurocs
+from calibrant.bench.thresholds import (
     development_part,
     mass_grid,
     mass_histogram,
@@ -176,7 +176,7 @@ def test_the_test_holds_its_level_and_finds_real_differences():
 
 
 def test_a_resampled_auroc_is_that_of_the_resampled_rows():
-    from calibrant.bench.measures.significance import _resampled_areas, _times_taken
+    from calibrant.bench.significance import _resampled_areas, _times_taken
 
     rng = np.random.default_rng(0)
     score, correct = rng.integers(5, size=50) / 4, (rng.random(50) < 0.5).astype(float)

@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 
 from calibrant.bench.evaluation_claims import evaluation_claims
-from calibrant.bench.measures.evaluate import evaluate_multi_answer
-from calibrant.bench.measures.leaves import leaves
-from calibrant.bench.measures.macro import macro_auroc, macro_mean
-from calibrant.bench.measures.significance import compare_aurocs
+from calibrant.bench.macro import leaves, macro_auroc, macro_mean
+from calibrant.bench.multi_answer import evaluate_multi_answer
+from calibrant.bench.significance import compare_aurocs
 from calibrant.core.document import plain
 from calibrant.findings.documents.fields import typed
 from calibrant.metrics.stats.intervals import unseen_share

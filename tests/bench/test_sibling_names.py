@@ -3,7 +3,8 @@
 from studies._siblings import alike_pairs, chosen
 
 from calibrant.answers.semantics.grading.grade import Grader
-from calibrant.bench.questions.facts import MOST_SIBLINGS, Fact, FactSet, SiblingNames
+from calibrant.bench.questions.candidates import MOST_SIBLINGS, SiblingNames
+from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.filters import fact_sets
 from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.triples import read_triples

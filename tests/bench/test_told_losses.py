@@ -10,9 +10,8 @@ from calibrant import audit
 from calibrant.answers.confidence import score_table
 from calibrant.answers.semantics import annotate
 from calibrant.bench.evaluate import bench_evaluate
-from calibrant.bench.measures.leaves import leaves
-from calibrant.bench.measures.macro import macro_auroc
-from calibrant.bench.measures.significance import compare_aurocs
+from calibrant.bench.macro import leaves, macro_auroc
+from calibrant.bench.significance import compare_aurocs
 from calibrant.core.errors import InputError
 from calibrant.data import Study, load_scores
 from support import call

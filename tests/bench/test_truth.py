@@ -14,9 +14,8 @@ from calibrant.bench.questions.check import (
     spot_questions,
     write_spot_check,
 )
-from calibrant.bench.questions.facts import Fact, FactSet
-from calibrant.bench.questions.own_domain import read_domain
-from calibrant.bench.questions.question import BenchQuestion, normalised
+from calibrant.bench.questions.facts import Fact, FactSet, read_domain
+from calibrant.bench.questions.question import WORDS, BenchQuestion, normalised
 from calibrant.bench.questions.second_look import second_look
 from calibrant.bench.questions.shipped_facts import (
     SHIPPED,
@@ -24,7 +23,6 @@ from calibrant.bench.questions.shipped_facts import (
     shipped_language,
     shipped_region,
 )
-from calibrant.bench.questions.wording import WORDS
 from calibrant.core.errors import InputError
 
 

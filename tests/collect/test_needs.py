@@ -10,7 +10,7 @@ from calibrant.answers.confidence import NEEDS as DECLARED
 from calibrant.core.errors import CapabilityError
 from calibrant.models.protocol import Capabilities
 from calibrant.models.study.config import parse_config
-from calibrant.models.study.needs import select_probes
+from calibrant.models.study.plan import select_probes
 from calibrant.models.study.probes import NEEDS, PROBES
 
 FULL = Capabilities(native_n=8, logprobs=True, top_logprobs=20, seed=True)

@@ -11,10 +11,9 @@ from calibrant.core.errors import CalibrantError
 from calibrant.models.protocol import Capabilities, Completion, Usage
 from calibrant.models.replies.tokens import TokenLogprob
 from calibrant.models.study.config import parse_config
-from calibrant.models.study.needs import NEEDS, select_probes
-from calibrant.models.study.plan import AskPlanner, PlannedQuestion, Subject, Tag
+from calibrant.models.study.plan import NEEDS, AskPlanner, Subject, Tag, select_probes
 from calibrant.models.study.probes import PROBES
-from calibrant.models.study.prompts import PromptBook
+from calibrant.models.study.prompts import PlannedQuestion, PromptBook
 from calibrant.models.study.runner import _likeliest
 
 ABLE = Capabilities(logprobs=True, top_logprobs=20, seed=True)

@@ -10,7 +10,7 @@ from calibrant.answers.confidence import score_table
 from calibrant.answers.semantics import cluster_answers
 from calibrant.answers.semantics.annotate import annotate
 from calibrant.answers.semantics.settle import SemanticsOptions
-from calibrant.models.study.plan import plain_answer
+from calibrant.models.study.prompts import plain_answer
 
 _COLUMNS = ("question_id", "judge", "author", "method", "answer", "confidence", "correct")
 _CONSISTENCY = "consistency"

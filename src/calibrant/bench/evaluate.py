@@ -10,9 +10,9 @@ from msgspec import structs
 
 from calibrant.answers.confidence import METHODS, DrawTable, class_mass, compact_table, score_table
 from calibrant.bench.evaluation_claims import evaluation_claims, loss_warnings, method_losses
-from calibrant.bench.measures.evaluate import evaluate_multi_answer
-from calibrant.bench.measures.macro import knowledge_coverage
-from calibrant.bench.measures.thresholds import mass_histogram, tune_aggregation
+from calibrant.bench.macro import knowledge_coverage
+from calibrant.bench.multi_answer import evaluate_multi_answer
+from calibrant.bench.thresholds import mass_histogram, tune_aggregation
 from calibrant.core import shared_options as opt
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, did_you_mean, error_source, require_known

@@ -9,7 +9,7 @@ import polars as pl
 from msgspec import Struct
 from scipy import special
 
-from calibrant.bench.measures.significance import ALPHA
+from calibrant.bench.significance import ALPHA
 from calibrant.findings.claims.claim import (
     About,
     Claim,

@@ -10,9 +10,9 @@ from calibrant.bench.questions.build import build_benchmark
 from calibrant.bench.questions.candidates import STRATA, Embed
 from calibrant.bench.questions.check import check_questions, read_ticks, write_spot_check
 from calibrant.bench.questions.check import spot_check as judged
+from calibrant.bench.questions.facts import own_domains
 from calibrant.bench.questions.filters import fact_sets, raw_facts, read_popularity
 from calibrant.bench.questions.math_rule import NUMBER_NAMES
-from calibrant.bench.questions.own_domain import own_domains
 from calibrant.bench.questions.question import read_questions, write_questions
 from calibrant.bench.questions.triples import Triple, read_triples
 from calibrant.core import shared_options as opt

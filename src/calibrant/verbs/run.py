@@ -28,22 +28,25 @@ from calibrant.models.protocol import Client
 from calibrant.models.study.config import StudyConfig, load_config, with_scoring
 from calibrant.models.study.costs import check_budget, forecast, study_prices
 from calibrant.models.study.endpoints import open_client, probe_models
-from calibrant.models.study.needs import select_probes
-from calibrant.models.study.plan import iterate_questions
+from calibrant.models.study.plan import select_probes
 from calibrant.models.study.probes import POOL, STATED_POOL
+from calibrant.models.study.prompts import iterate_questions
 from calibrant.models.study.runner import Collected, ProgressWatch, collect
 from calibrant.report.result import RunResult
 from calibrant.verbs.audit import audit
-from calibrant.verbs.study import meanings
 from calibrant.verbs.study.analysis import write_study_page
 from calibrant.verbs.study.run_document import (
     CAP_REACHED,
     Prepared,
     agree,
     agree_to_hosts,
+    answer_in,
     cap_reached,
+    check_semantics,
     paid_models,
     run_document,
+    semantics_options,
+    with_embeddings,
 )
 
 FAILURES_SHOWN = 50
@@ -122,7 +125,7 @@ def run(
         # Refused before a question is asked and paid for.
         maps_of_models(mend, [model.name for model in config.models])
     questions = _questions(config)
-    meanings.check_semantics(config, source)
+    check_semantics(config, source)
     clients = {model.name: open_client(model, source=source) for model in config.models}
     prepared = _prepare(config, questions, clients)
     if confirm is not None and not (yes or dry_run):
@@ -206,7 +209,7 @@ def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Cli
     target_names = {name: selection.wanted for name, selection in selections.items()}
     unavailable = {name: selection.unavailable for name, selection in selections.items()}
     prices = study_prices(config)
-    read = meanings.answer_in
+    read = answer_in
     return Prepared(config, questions, target_names, clients, prices, read, table, unavailable)
 
 
@@ -257,10 +260,10 @@ def _digest(
     answers = collected.draws.filter(~pl.col("purpose").is_in([POOL, STATED_POOL]))
     pool, confidence = (collected.draws.filter(purpose=name) for name in (POOL, STATED_POOL))
     mapper = None if engine is None else engine_named(engine).map
-    with meanings.semantics_options(study, config) as options:
+    with semantics_options(study, config) as options:
         annotated = annotate(answers, table, options=options, mapper=mapper)
         draws, semantics = annotated
-        embedded = meanings.with_embeddings(draws, options)
+        embedded = with_embeddings(draws, options)
         verdicts = pl.concat([embedded, pool], how="diagonal") if pool.height else embedded
         how = config.scoring.given
         scored = score_table(

@@ -32,12 +32,11 @@ from calibrant.models.ledger import Ledger
 from calibrant.models.protocol import Completion, Request, Usage
 from calibrant.models.study.config import StudyConfig
 from calibrant.models.study.endpoints import open_client
-from calibrant.models.study.needs import select_probes
-from calibrant.models.study.plan import AskPlanner, PlannedQuestion, Tag
+from calibrant.models.study.plan import AskPlanner, Tag, select_probes
 from calibrant.models.study.probes import NEEDS, PROBES
-from calibrant.models.study.prompts import recipe_config
+from calibrant.models.study.prompts import PlannedQuestion, recipe_config
 from calibrant.models.study.runner import DrawRows
-from calibrant.verbs.study.meanings import answer_in, rules_of
+from calibrant.verbs.study.run_document import answer_in, rules_of
 
 
 def scoring_of(method: str) -> dict[str, str]:

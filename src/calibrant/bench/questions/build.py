@@ -8,12 +8,13 @@ from msgspec import Struct
 
 from calibrant.bench.questions.candidates import (
     Embed,
+    SiblingNames,
     choose,
     union_candidates,
     window_candidates,
     without_duplicates,
 )
-from calibrant.bench.questions.facts import FactSet, SiblingNames, foreign_entities
+from calibrant.bench.questions.facts import FactSet, foreign_entities
 from calibrant.bench.questions.math_rule import MATH_SOURCE, NUMBER_NAMES, math_questions
 from calibrant.bench.questions.question import BenchQuestion, named_answer
 from calibrant.bench.questions.shipped_facts import SHIPPED

@@ -18,11 +18,10 @@ from calibrant.answers.semantics.grading.agreement import cohen_kappa
 from calibrant.bench.questions.candidates import repetitions
 from calibrant.bench.questions.facts import FactSet
 from calibrant.bench.questions.math_rule import KINDS, NUMBER_NAMES, members
-from calibrant.bench.questions.question import BenchQuestion, normalised
+from calibrant.bench.questions.question import BenchQuestion, normalised, read_math, read_published
 from calibrant.bench.questions.second_look import second_look
 from calibrant.bench.questions.shipped_facts import SHIPPED
 from calibrant.bench.questions.triples import DOMAIN_RELATION
-from calibrant.bench.questions.wording import read_math, read_published
 from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError
 from calibrant.data import read_table

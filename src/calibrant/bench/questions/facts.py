@@ -1,16 +1,49 @@
-"""Facts: subject, object, the value that bounds are about, and other things of the kind."""
+"""Facts: subject, object and a value, also of a domain of one's own.
 
+A domain of one's own is a table of triples, and a small TOML file that says what they mean.
+
+.. code-block:: toml
+
+    name = "drug"                       # the domain
+    relation = "approved_for"
+    triples = "drugs.csv"               # columns subject, object and, if any, aliases (a|b|c)
+    question = "Name one drug that is approved for {subjects}."
+    or = " or "                         # what stands before the last of several subjects
+    source = "list of the health authority"
+    date = "2025-01"
+    complete = true                     # every right answer of every subject is listed
+    completeness = "the authority publishes the whole list"
+    right = "the substance, not the brand"    # what makes an answer right, for judges
+    second = "register.csv"             # another list of the same facts, from another source
+    second_source = "public register, 2025-01"
+    inverse = "uses.csv"                # or: a list of the other direction, by another source
+    symmetric = true                    # where A has B, B has A (borders): checked in the list
+
+With a ``[window]`` table, questions ask about one subject within bounds: ``column`` names the
+number, ``text`` words the bounds with ``{low}`` and ``{high}``, and ``{bounds}`` stands in the
+question; ``one`` words bounds that are one number ('in {low}').
+"""
+
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from calibrant.bench.questions.question import BenchQuestion, normalised
-from calibrant.bench.questions.wording import WORDINGS, Bounds, Wording
-from calibrant.core.errors import InputError
+from calibrant.bench.questions.question import (
+    WORDINGS,
+    BenchQuestion,
+    Bounds,
+    Unit,
+    Wording,
+    normalised,
+)
+from calibrant.core.document import load_toml
+from calibrant.core.errors import InputError, error_source
+from calibrant.data import read_table
+from calibrant.models.study.settings import Settings
 
 
 class Fact(Struct, frozen=True):
@@ -98,7 +131,7 @@ class FactSet(Struct, frozen=True):
 
     def answers(self, subject: str) -> dict[str, tuple[str, ...]]:
         """Return the subject's objects by key, each with all its names."""
-        return _names(self.facts[subject])
+        return names_of(self.facts[subject])
 
     def inside(self, subject: str, bounds: Bounds) -> set[str] | None:
         """Return the keys of the subject's objects within bounds; None where one is partly inside.
@@ -157,7 +190,7 @@ def by_subject(facts: Iterable[Fact]) -> dict[str, tuple[Fact, ...]]:
     return {subject: tuple(groups[subject]) for subject in sorted(groups)}
 
 
-def _names(facts: Iterable[Fact]) -> dict[str, tuple[str, ...]]:
+def names_of(facts: Iterable[Fact]) -> dict[str, tuple[str, ...]]:
     """Return all names of every object by its key."""
     names: dict[str, tuple[str, ...]] = {}
     for fact in facts:
@@ -198,106 +231,150 @@ def _weights(parts: Sequence[FactSet]) -> dict[str, float]:
     }
 
 
-MOST_SIBLINGS = 24
-# Half of the list at most is for names alike, so that the usual wrong answers stay in it.
-_MOST_ALIKE = 12
-_LEAST_ALIKE = 0.3
+class _Window(Struct, frozen=True):
+    """The number that bounds are about, and how they are worded."""
+
+    column: str
+    text: str
+    one: str = ""
 
 
-class SiblingNames:
-    """The objects of a relation, ready to be told apart from the right answers of a question.
+class _Domain(Struct, frozen=True):
+    """What a domain file says; `joiner` is its ``or``."""
 
-    Names alike come first, because only these can be taken for a right answer; then the other
-    objects of the question's own subject; then those with the most subjects, which a model
-    names most often.
+    name: str
+    relation: str
+    triples: str
+    question: str
+    source: str
+    complete: bool
+    date: str
+    joiner: str
+    window: _Window | None
+    completeness: str = "as the domain file declares"
+    right: str = ""
+    article: str = ""
+    symmetric: bool = False
+    second: str = ""
+    inverse: str = ""
+    second_source: str = ""
+
+
+def read_domain(path: str | Path) -> FactSet:
+    """Read a domain file and its triples.
 
     Parameters
     ----------
-    facts
-        Facts of one relation.
+    path
+        The TOML file; the path of the triples is relative to it.
 
-    Examples
-    --------
-    >>> from calibrant.bench.questions.facts import Fact
-    >>> rows = {"Inn": ["Austria"], "Congo": ["Republic of the Congo"],
-    ...         "Ubangi": ["Democratic Republic of the Congo", "Austria"]}
-    >>> facts = {name: tuple(Fact(name, obj) for obj in found) for name, found in rows.items()}
-    >>> names = SiblingNames(FactSet("river", "flows_through", "a list", facts))
-    >>> names.of([facts["Congo"][0].key])
-    ('Democratic Republic of the Congo', 'Austria')
+    Returns
+    -------
+    FactSet
+        Facts that carry their own wording, source, date and completeness.
     """
-
-    def __init__(self, facts: FactSet) -> None:
-        self._facts = facts
-        self._names = _names(chain.from_iterable(facts.facts.values()))
-        subjects = facts.entities()
-        self._ranked = sorted(self._names, key=lambda key: (-subjects[key], key))
-        self._forms = {k: {normalised(n) for n in names} for k, names in self._names.items()}
-        self._pieces = {key: _pieces(names[0]) for key, names in self._names.items()}
-        self._with_piece: dict[str, list[str]] = defaultdict(list)
-        for key in self._ranked:
-            for piece in self._pieces[key]:
-                self._with_piece[piece].append(key)
-        # Questions share their answers: what is alike is looked for once for each.
-        self._alike_to: dict[str, dict[str, float]] = {}
-
-    @property
-    def known(self) -> Collection[str]:
-        """Keys of all objects."""
-        return self._names.keys()
-
-    def with_siblings(self, question: BenchQuestion) -> BenchQuestion:
-        """Return a question of these facts with the names of its wrong answers.
-
-        The other objects of its subjects come early only where it has bounds: a question about
-        several subjects asks for all that they have.
-        """
-        near = question.meta["subjects"] if self._facts.wording.bounded else ()
-        right = [normalised(names[0]) for names in question.references]
-        return replace(question, siblings=self.of(right, near))
-
-    def of(self, right: Collection[str], near: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the names of up to 24 other objects, known not to be among the `right` keys.
-
-        Parameters
-        ----------
-        right
-            Keys of the right answers. An object that shares a name with one of them is left out.
-        near
-            Subjects of the question.
-        """
-        selection = set().union(*(self._forms[key] for key in right))
-        close = (fact.key for subject in near for fact in self._facts.facts[subject])
-        every = chain(islice(self._alike(right, selection), _MOST_ALIKE), close, self._ranked)
-        free = (key for key in dict.fromkeys(every) if not self._forms[key] & selection)
-        return tuple(self._names[key][0] for key in islice(free, MOST_SIBLINGS))
-
-    def _alike(self, right: Iterable[str], selection: set[str]) -> Iterator[str]:
-        """Yield objects whose names share many pieces with a right answer's, the most first."""
-        likeness: dict[str, float] = {}
-        for answer in right:
-            if answer not in self._alike_to:
-                self._alike_to[answer] = self._likeness(answer)
-            for key, share in self._alike_to[answer].items():
-                likeness[key] = max(likeness.get(key, 0.0), share)
-        alike = [key for key in likeness if not self._forms[key] & selection]
-        yield from sorted(alike, key=lambda key: (-likeness[key], key))
-
-    def _likeness(self, answer: str) -> dict[str, float]:
-        """Return the objects that are alike to an answer: the share of pieces they have in common.
-
-        Of the shorter name: 'Virginia' is wholly inside 'West Virginia'.
-        """
-        pieces = self._pieces[answer]
-        shared: Counter[str] = Counter()
-        for piece in pieces:
-            shared.update(self._with_piece[piece])
-        shares = {k: n / min(len(pieces), len(self._pieces[k])) for k, n in shared.items()}
-        return {key: share for key, share in shares.items() if share >= _LEAST_ALIKE}
+    place = Path(path)
+    with error_source(str(place)):
+        domain = _domain(place)
+        wording, second = _wording(domain), _second_list(domain, place.parent)
+    facts = by_subject(_facts(place.parent / domain.triples, domain.window))
+    return FactSet(
+        domain=domain.name,
+        relation=domain.relation,
+        source=domain.source,
+        facts=facts,
+        stages={"raw": len(facts)},
+        date=domain.date,
+        complete=domain.complete,
+        completeness=domain.completeness,
+        own_wording=wording,
+        symmetric=domain.symmetric,
+        second=second,
+        second_source=domain.second_source,
+    )
 
 
-def _pieces(name: str) -> frozenset[str]:
-    """Return the letters of a name in overlapping threes, and its words."""
-    words = name.lower().split()
-    text = f" {' '.join(words)} "
-    return frozenset(text[i : i + 3] for i in range(len(text) - 2)) | frozenset(words)
+def own_domains(paths: Sequence[str | Path]) -> dict[str, list[FactSet]]:
+    """Return the facts of several domain files by domain."""
+    by_domain: dict[str, list[FactSet]] = defaultdict(list)
+    for path in paths:
+        facts = read_domain(path)
+        by_domain[facts.domain].append(facts)
+    return dict(by_domain)
+
+
+def _domain(place: Path) -> _Domain:
+    if not place.is_file():
+        raise InputError("the domain file does not exist")
+    table = Settings(load_toml(place.read_bytes(), source=str(place)), source=str(place))
+    window = table.table("window").fill(_Window) if table.has("window") else None
+    # A day may be written as TOML's own date.
+    return table.fill(
+        _Domain, date=str(table.raw("date")), joiner=table.text("or", " or "), window=window
+    )
+
+
+def _wording(domain: _Domain) -> Wording:
+    window = domain.window
+    targets = {"subjects", "bounds"} if window else {"subjects"}
+    if set(re.findall(r"\{(\w+)\}", domain.question)) != targets:
+        fields = " and ".join(f"{{{name}}}" for name in sorted(targets))
+        raise InputError(f"the question needs {fields}, got {domain.question!r}")
+    if domain.relation in WORDINGS:
+        raise InputError(
+            f"the relation {domain.relation!r} is one of calibrant's own",
+            hint="give it another name",
+        )
+    return Wording(
+        relation=domain.relation,
+        domain=domain.name,
+        frame=domain.question,
+        unit=window.column if window else None,
+        article=domain.article,
+        joiner=domain.joiner,
+        own_unit=Unit(window.text, window.one) if window else None,
+    )
+
+
+def _second_list(domain: _Domain, folder: Path) -> dict[str, frozenset[str]]:
+    """Return what another list says: the objects of every subject, in the form that is compared."""
+    listed: dict[str, set[str]] = defaultdict(set)
+    for key, file in (("second", domain.second), ("inverse", domain.inverse)):
+        if not file:
+            continue
+        if not domain.second_source:
+            raise InputError(
+                f"say where the {key} list comes from",
+                hint="set second_source to another source than that of the facts",
+            )
+        for fact in _facts(folder / file):
+            subject, obj = normalised(fact.subject), normalised(fact.obj)
+            if key == "inverse":
+                subject, obj = obj, subject
+            listed[subject].add(obj)
+    return {subject: frozenset(objects) for subject, objects in listed.items()}
+
+
+def _facts(table: Path, window: _Window | None = None) -> Iterator[Fact]:
+    if not table.is_file():
+        raise InputError("the table of triples does not exist", source=str(table))
+    for row, record in enumerate(read_table(table).iter_rows(named=True), start=1):
+        subject, obj = (str(record.get(key) or "").strip() for key in ("subject", "object"))
+        if not subject or not obj:
+            raise InputError("a triple has a subject and an object", source=str(table), row=row)
+        value = None if window is None else _number(record.get(window.column))
+        if window is not None and value is None:
+            raise InputError(
+                f"the column {window.column!r} holds a number, got {record.get(window.column)!r}",
+                source=str(table),
+                row=row,
+            )
+        aliases = [text.strip() for text in str(record.get("aliases") or "").split("|")]
+        yield Fact(subject, obj, value, value, tuple(text for text in aliases if text))
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None

@@ -13,9 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.bench.questions.facts import Fact, FactSet
-from calibrant.bench.questions.question import normalised
+from calibrant.bench.questions.question import WORDINGS, normalised
 from calibrant.bench.questions.triples import DOMAIN_RELATION, Triple
-from calibrant.bench.questions.wording import WORDINGS
 from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError
 from calibrant.data import read_table

@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.answers.semantics.text.normalise import strip_accents
 from calibrant.bench.questions.facts import FactSet
-from calibrant.bench.questions.question import BenchQuestion, named_answer, normalised
+from calibrant.bench.questions.question import WORDS, BenchQuestion, named_answer, normalised
 from calibrant.bench.questions.shipped_facts import (
     cldr_official,
     language_names,
@@ -17,7 +17,6 @@ from calibrant.bench.questions.shipped_facts import (
     official_languages,
     state_names,
 )
-from calibrant.bench.questions.wording import WORDS
 from calibrant.core.errors import MissingDependencyError
 
 _EMPTY_LAND = frozenset(normalised(name) for name in WORDS["uninhabited"])

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from calibrant.answers.semantics.text.normalise import strip_accents
 from calibrant.bench.questions.facts import Fact, FactSet, by_subject
-from calibrant.bench.questions.question import normalised
-from calibrant.bench.questions.wording import in_a_sentence
+from calibrant.bench.questions.question import in_a_sentence, normalised
 from calibrant.core.names import data_beside, optional_import
 
 _Sets = dict[str, frozenset[str]]

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from calibrant.bench.questions.wording import WORDINGS
+from calibrant.bench.questions.question import WORDINGS
 from calibrant.core.errors import InputError, did_you_mean, error_source
 from calibrant.core.hints import Hint
 from calibrant.data import read_table

@@ -20,8 +20,9 @@ from calibrant.models.endpoints.provider import DISCOUNT
 from calibrant.models.ledger import Ledger
 from calibrant.models.replies.codec import decode_completion
 from calibrant.models.study.config import ModelConfig, StudyConfig
-from calibrant.models.study.plan import Inquiry, PlannedQuestion, Subject, Tag, Wanted
+from calibrant.models.study.plan import Inquiry, Subject, Tag, Wanted
 from calibrant.models.study.probes import PROBES
+from calibrant.models.study.prompts import PlannedQuestion
 from calibrant.models.study.settings import Settings
 
 FREE = Price(0.0, 0.0)

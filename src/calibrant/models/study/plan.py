@@ -1,72 +1,36 @@
-"""From wanted probes to requests: each asked once and shared by all methods."""
+"""From what methods need to requests: each asked once and shared by all methods."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-import msgspec
-import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import CapabilityError
 from calibrant.models.asks import Ask, Price
-from calibrant.models.protocol import Capabilities, Client, Message, Request
+from calibrant.models.protocol import Capabilities, Client, Request
 from calibrant.models.study.config import ModelConfig, StudyConfig
-from calibrant.models.study.probes import PROBES, TOP_TOKENS, Probe
-from calibrant.models.study.prompts import Prompt, PromptBook, lettered, listed
-
-KINDS = ("open", "choice", "number", "binary")
-_refused = partial(InputError, source="questions")
-
-
-class PlannedQuestion(Struct, frozen=True):
-    """One row of the questions table, as far as asking needs it."""
-
-    question_id: str
-    text: str
-    kind: str = "open"
-    choices: tuple[str, ...] = ()
-    turns: tuple[Message, ...] = ()
-    """The conversation whose last turn is the question; it may hold images."""
-
-
-def iterate_questions(frame: pl.DataFrame) -> Iterator[PlannedQuestion]:
-    """Yield the rows of a questions table."""
-    target = ("question_id", "text", "kind", "choices", "messages")
-    columns = [name for name in target if name in frame.columns]
-    for number, row in enumerate(frame.select(columns).iter_rows(named=True), 1):
-        kind = row.get("kind") or ("choice" if row.get("choices") else "open")
-        if kind not in KINDS:
-            raise _refused(f"kind is one of {', '.join(KINDS)}, got {kind!r}", row=number)
-        turns = _turns(row.get("messages"), number)
-        choices = tuple(row.get("choices") or ())
-        yield PlannedQuestion(row["question_id"], row["text"], kind, choices, turns)
-
-
-def _turns(messages: str | None, number: int) -> tuple[Message, ...]:
-    if messages is None:
-        return ()
-    try:
-        turns = msgspec.json.decode(messages, type=tuple[Message, ...])
-    except msgspec.DecodeError as error:
-        rule = f"messages is a list of turns with role and content: {error}"
-        raise _refused(rule, row=number) from None
-    if not turns or turns[-1].role != "user":
-        raise _refused("the last of messages is what the user asks", row=number)
-    return turns
-
-
-def with_turns(prompt: tuple[Message, ...], turns: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return a prompt inside a conversation: what was said before it, and images beside it."""
-    if not turns:
-        return prompt
-    images = [part for part in turns[-1].parts if "text" not in part]
-    request = Message("user", [*prompt[-1].parts, *images]) if images else prompt[-1]
-    return (*prompt[:-1], *turns[:-1], request)
+from calibrant.models.study.probes import (
+    NEEDS,
+    POOL,
+    PROBES,
+    STATED_POOL,
+    TOP_TOKENS,
+    Probe,
+    ProbedInput,
+)
+from calibrant.models.study.prompts import (
+    PlannedQuestion,
+    Prompt,
+    PromptBook,
+    distinct,
+    lettered,
+    listed,
+    most_frequent,
+    with_turns,
+)
 
 
 class Wanted(Struct, frozen=True):
@@ -318,42 +282,101 @@ class Inquiry(Struct, frozen=True):
         }
 
 
-def distinct(answers: Iterable[str]) -> list[str]:
-    """Return the answers that differ in more than case and spaces, in order.
+class Selection(Struct, frozen=True):
+    """What one model is asked for, and which methods it cannot serve, with the reason."""
 
-    The rule is kept this simple on purpose: prompts are built from it, and a cleverer one would
-    change prompts, and so buy draws again, whenever it became cleverer still.
+    wanted: Wanted
+    unavailable: Mapping[str, str]
 
-    Examples
-    --------
-    >>> distinct(["Paris", "paris ", "Lyon"])
-    ['Paris', 'Lyon']
+
+def select_probes(
+    methods: Mapping[str, Collection[str]],
+    config: StudyConfig,
+    able: Capabilities,
+    *,
+    kinds: Collection[str],
+    model: str,
+) -> Selection:
+    """Return the probes that the methods need, each once.
+
+    Parameters
+    ----------
+    methods
+        Needs of each wanted method.
+    config
+        The study.
+    able
+        What the model's endpoint can give.
+    kinds
+        Kinds of question in the study.
+    model
+        Name of the model, for messages.
+
+    Raises
+    ------
+    CapabilityError
+        Where study.toml names a method that the endpoint cannot serve. With ``methods = "all"``
+        such methods are listed as unavailable instead.
     """
-    by_plain: dict[str, str] = {}
-    for answer in answers:
-        by_plain.setdefault(plain_answer(answer), answer)
-    return list(by_plain.values())
+    unavailable: dict[str, str] = {}
+    needs: list[ProbedInput] = []
+    for method, names in methods.items():
+        lack = next(filter(None, (_lack(name, able, kinds) for name in names)), None)
+        lack = lack or _not_asked(names, config)
+        if lack is None:
+            needs.extend(NEEDS[name] for name in names)
+            continue
+        if config.methods is not None:
+            raise CapabilityError(
+                f"the method {method} cannot be used with the model {model}: {lack}; "
+                "nothing was sent\n  -> take it off `methods` in study.toml, or use another "
+                "endpoint"
+            )
+        unavailable[method] = lack
+    return Selection(_wanted(needs, config, able), unavailable)
 
 
-def most_frequent(answers: Sequence[str], count: int) -> list[str]:
-    """Return the `count` most frequent distinct answers, the first seen among equals.
+def _lack(name: str, able: Capabilities, kinds: Collection[str]) -> str | None:
+    need = NEEDS.get(name)
+    if need is None:
+        return f"it needs {name}, which a study does not collect"
+    if need.logprobs and not able.logprobs:
+        return "the endpoint gives no log-probs"
+    if need.top and able.top_logprobs < 2:
+        return "the endpoint shows no alternatives of the first token"
+    if need.kinds and not set(need.kinds) & set(kinds):
+        return f"no question is of the kind {' or '.join(need.kinds)}"
+    return None
 
-    Examples
-    --------
-    >>> most_frequent(["Lyon", "Paris", "paris"], 2)
-    ['Paris', 'Lyon']
-    """
-    times = Counter(plain_answer(answer) for answer in answers)
-    ranking = sorted(distinct(answers), key=lambda answer: -times[plain_answer(answer)])
-    return ranking[:count]
+
+def _not_asked(names: Collection[str], config: StudyConfig) -> str | None:
+    """Say why ``methods = "all"`` leaves a method out, or what else the study lacks for it."""
+    if "panel" in names and len(config.models) < 2:
+        return "a panel needs a second model"
+    if "ensemble" in names:
+        return None if config.scoring.ensemble else "scoring.ensemble names no file"
+    costly = next((name for name in names if NEEDS[name].named_only), None)
+    if costly is None or config.methods is not None:
+        return None
+    if NEEDS[costly].probe == POOL and config.candidate_pool and costly == "panel":
+        return None
+    return "it takes many calls, so it is asked only where `methods` names it"
 
 
-def plain_answer(answer: str) -> str:
-    """Return the answer without differences of case and spaces.
-
-    Examples
-    --------
-    >>> plain_answer(" New  York")
-    'new york'
-    """
-    return " ".join(answer.casefold().split())
+def _wanted(needs: list[ProbedInput], config: StudyConfig, able: Capabilities) -> Wanted:
+    request = {need.probe for need in needs}
+    if config.candidate_pool:
+        # Each model says how sure it is of every answer in the way that it is asked about its own.
+        request |= {POOL} | ({STATED_POOL} if "self_ask" in request else set())
+    repeated = {need.probe for need in needs if need.repeated}
+    draws = {}
+    for name in close_over_needs(request):
+        votes_not_needed = PROBES[name].first_token and name not in repeated and able.logprobs
+        draws[name] = 1 if votes_not_needed else config.sampling.times(name)
+    readable = {POOL} & request if able.top_logprobs >= 2 else set[str]()
+    return Wanted(
+        draws=draws,
+        logprobs=frozenset({need.probe for need in needs if need.logprobs} | readable),
+        top=frozenset({need.probe for need in needs if need.top} | readable),
+        judge_samples=any(need.judge_samples for need in needs),
+    )

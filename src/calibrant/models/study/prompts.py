@@ -1,13 +1,17 @@
-"""Prompts that one can override, and how a confidence is asked for, kept with a policy."""
+"""Questions as they are asked: by prompts that one can override, kept with a policy."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
+import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -172,6 +176,97 @@ def lettered(choices: Sequence[str]) -> str:
 def listed(candidates: Sequence[str]) -> str:
     """Return the candidates, one line each."""
     return "\n".join(f"- {candidate}" for candidate in candidates)
+
+
+KINDS = ("open", "choice", "number", "binary")
+_refused = partial(InputError, source="questions")
+
+
+class PlannedQuestion(Struct, frozen=True):
+    """One row of the questions table, as far as asking needs it."""
+
+    question_id: str
+    text: str
+    kind: str = "open"
+    choices: tuple[str, ...] = ()
+    turns: tuple[Message, ...] = ()
+    """The conversation whose last turn is the question; it may hold images."""
+
+
+def iterate_questions(frame: pl.DataFrame) -> Iterator[PlannedQuestion]:
+    """Yield the rows of a questions table."""
+    target = ("question_id", "text", "kind", "choices", "messages")
+    columns = [name for name in target if name in frame.columns]
+    for number, row in enumerate(frame.select(columns).iter_rows(named=True), 1):
+        kind = row.get("kind") or ("choice" if row.get("choices") else "open")
+        if kind not in KINDS:
+            raise _refused(f"kind is one of {', '.join(KINDS)}, got {kind!r}", row=number)
+        turns = _turns(row.get("messages"), number)
+        choices = tuple(row.get("choices") or ())
+        yield PlannedQuestion(row["question_id"], row["text"], kind, choices, turns)
+
+
+def _turns(messages: str | None, number: int) -> tuple[Message, ...]:
+    if messages is None:
+        return ()
+    try:
+        turns = msgspec.json.decode(messages, type=tuple[Message, ...])
+    except msgspec.DecodeError as error:
+        rule = f"messages is a list of turns with role and content: {error}"
+        raise _refused(rule, row=number) from None
+    if not turns or turns[-1].role != "user":
+        raise _refused("the last of messages is what the user asks", row=number)
+    return turns
+
+
+def with_turns(prompt: tuple[Message, ...], turns: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return a prompt inside a conversation: what was said before it, and images beside it."""
+    if not turns:
+        return prompt
+    images = [part for part in turns[-1].parts if "text" not in part]
+    request = Message("user", [*prompt[-1].parts, *images]) if images else prompt[-1]
+    return (*prompt[:-1], *turns[:-1], request)
+
+
+def distinct(answers: Iterable[str]) -> list[str]:
+    """Return the answers that differ in more than case and spaces, in order.
+
+    The rule is kept this simple on purpose: prompts are built from it, and a cleverer one would
+    change prompts, and so buy draws again, whenever it became cleverer still.
+
+    Examples
+    --------
+    >>> distinct(["Paris", "paris ", "Lyon"])
+    ['Paris', 'Lyon']
+    """
+    by_plain: dict[str, str] = {}
+    for answer in answers:
+        by_plain.setdefault(plain_answer(answer), answer)
+    return list(by_plain.values())
+
+
+def most_frequent(answers: Sequence[str], count: int) -> list[str]:
+    """Return the `count` most frequent distinct answers, the first seen among equals.
+
+    Examples
+    --------
+    >>> most_frequent(["Lyon", "Paris", "paris"], 2)
+    ['Paris', 'Lyon']
+    """
+    times = Counter(plain_answer(answer) for answer in answers)
+    ranking = sorted(distinct(answers), key=lambda answer: -times[plain_answer(answer)])
+    return ranking[:count]
+
+
+def plain_answer(answer: str) -> str:
+    """Return the answer without differences of case and spaces.
+
+    Examples
+    --------
+    >>> plain_answer(" New  York")
+    'new york'
+    """
+    return " ".join(answer.casefold().split())
 
 
 _SETTINGS = ("seed", "sampling", "prompts", "semantics", "scoring")

@@ -33,7 +33,7 @@ KINDS = {
     "methods": "lists.methods_blocks",
     "models": "lists.models_blocks",
     "monitor": "monitor.blocks",
-    "multi_answer": "calibrant.bench.tables.blocks",
+    "multi_answer": "calibrant.bench.charts.blocks",
     "plan": "plan.blocks",
     "report": "lists.report_blocks",
     "run": "run.blocks",

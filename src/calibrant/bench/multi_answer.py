@@ -1,19 +1,21 @@
-"""Confidence where several answers are right: per number of answers and on mixes."""
+"""Confidence where several answers are right: by their number, on mixes, model against model."""
 
 import math
-from collections.abc import Collection, Sequence
-from itertools import groupby
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 from scipy import special
 
-from calibrant.bench.measures import macro, significance
-from calibrant.bench.measures.between import between_models
-from calibrant.bench.measures.leaves import Leaf, ScoreRows, leaves, mixes_of
+from calibrant.bench import macro, significance
+from calibrant.bench.macro import Leaf, ScoreRows, leaves, mixes_of
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
+from calibrant.metrics.stats.multiplicity import holm
 
 _SHARE = (0.0, 1.0)
 _MANY = 6
@@ -88,10 +90,7 @@ def evaluate_multi_answer(
         name: significance.tests_against(rows, reference, choice, settings[name])
         for name, rows in whole.items()
     }
-    leading = (
-        significance.leading_method(rows, choice[-1], settings[name])
-        for name, rows in whole.items()
-    )
+    leading = [significance.leading_method(r, choice[-1], settings[n]) for n, r in whole.items()]
     methods = dict.fromkeys(method for by_method in scores.values() for method in by_method)
     probability = [method for method in methods if method not in ranking_methods]
     return {
@@ -104,7 +103,7 @@ def evaluate_multi_answer(
         "multiplicity": significance.correct_comparisons(
             test for by_method in tests.values() for group in by_method.values() for test in group
         ),
-        "leading": [entry for entry in leading if entry is not None],
+        "leading": list(filter(None, leading)),
         "between_models": between_models(whole, coverage, probability, ks, level),
         "results": [
             {
@@ -135,12 +134,12 @@ def _entry(
 
     sides = [rows.of_k([k]) for k in ks]
     whole = [means(side, side.leaves()) for side in sides]
-    few, number = sides[0], sides[-1]
     changes = {
-        name: macro.difference(first, whole[-1][name]) if few.n and number.n else None
+        name: macro.difference(first, whole[-1][name]) if sides[0].n and sides[-1].n else None
         for name, first in whole[0].items()
     }
-    gap = gap_change(few, number, level=level) if probability and len(ks) > 1 else None
+    tested = probability and len(ks) > 1
+    gap = gap_change(sides[0], sides[-1], level=level) if tested else None
     return {
         "probability": probability,
         "n": rows.n,
@@ -192,10 +191,7 @@ def _of_mix(
 def _correlations(
     rows: ScoreRows, coverage: pl.DataFrame | None, model: str, ks: Sequence[int], level: float
 ) -> dict[str, object]:
-    by_question: dict[str, float] | None = None
-    if coverage is not None:
-        of_model = coverage.filter(pl.col("model") == model)
-        by_question = dict(zip(of_model["question_id"], of_model["coverage"], strict=True))
+    by_question = None if coverage is None else _answers_known(coverage, model)
 
     def correlation(some: ScoreRows) -> Estimate | None:
         if by_question is None:
@@ -262,7 +258,7 @@ def gap_change(few: ScoreRows, many: ScoreRows, *, level: float = 0.95) -> dict[
     parts = [[leaf for leaf in rows.leaves() if leaf.name in shared] for rows in (few, many)]
     if not shared or any(leaf.rows.size < 2 for side in parts for leaf in side):
         return None
-    before, after = _side(few, parts[0]), _side(many, parts[1])
+    before, after = map(_side, (few, many), parts)
     value = (after.confidence - after.accuracy) - (before.confidence - before.accuracy)
     error = math.hypot(math.sqrt(before.square), math.sqrt(after.square))
     freedom = error**4 / (before.fourth + after.fourth)
@@ -292,12 +288,8 @@ def _side(rows: ScoreRows, parts: Sequence[Leaf]) -> _Side:
     total, n = sum(leaf.weight for leaf in parts), 0
     confidence = accuracy = squares = fourth = 0.0
     for leaf in parts:
-        statement, right, weight = (
-            rows.confidence[leaf.rows],
-            rows.correct[leaf.rows],
-            leaf.weight / total,
-        )
-        mean = statement.mean()
+        statement, right = rows.confidence[leaf.rows], rows.correct[leaf.rows]
+        weight, mean = leaf.weight / total, statement.mean()
         # The variance of confidence minus grade with one right and one wrong answer more.
         variance = float(np.var(np.append(statement - right, (mean - 1.0, mean)), ddof=1))
         square = weight**2 * (variance / leaf.rows.size)
@@ -307,3 +299,101 @@ def _side(rows: ScoreRows, parts: Sequence[Leaf]) -> _Side:
         fourth += square**2 / (leaf.rows.size - 1)
         n += leaf.rows.size
     return _Side(confidence, accuracy, squares, fourth, n)
+
+
+def between_models(
+    rows: Mapping[str, Mapping[str, ScoreRows]],
+    coverage: pl.DataFrame | None,
+    probability: Sequence[str],
+    ks: Sequence[int],
+    level: float,
+) -> list[dict[str, Any]]:
+    """Return, per pair of models, how differently they change from few right answers to many.
+
+    A change is the mean over domains at the largest number of right answers minus that at the
+    smallest. Two models are compared question by question, on those that both have; p-values are
+    Welch's, corrected by Holm's rule over all rows of this list.
+
+    Parameters
+    ----------
+    rows
+        Scores by model and method.
+    coverage
+        Columns question_id, model, coverage; None leaves known answers out.
+    probability
+        Methods whose score is a probability: only their confidences can be compared.
+    ks
+        Numbers of right answers.
+    level
+        Coverage of the intervals.
+    """
+    if len(ks) < 2:
+        return []
+    tested = [
+        {"quantity": quantity, "method": method, "a": a, "b": b, **difference}
+        for quantity, method, values in _quantities(rows, coverage, probability)
+        for a, b in combinations(values, 2)
+        if (difference := _difference(values[a], values[b], (ks[0], ks[-1]), level)) is not None
+    ]
+    for test, p in zip(tested, holm([test["p_value"] for test in tested]), strict=True):
+        test["p_adjusted"] = float(p)
+    return tested
+
+
+def _quantities(
+    rows: Mapping[str, Mapping[str, ScoreRows]],
+    coverage: pl.DataFrame | None,
+    probability: Sequence[str],
+) -> Iterator[tuple[str, str | None, dict[str, ScoreRows]]]:
+    """Yield what is compared, the confidence in an answer or the answers known: rows by model."""
+    for method in probability:
+        yield "confidence", method, {m: own[method] for m, own in rows.items() if method in own}
+    if coverage is not None:
+        counts = {}
+        for model, by_method in rows.items():
+            first = next(iter(by_method.values()))
+            answers = _answers_known(coverage, model)
+            values = np.array([answers.get(name, math.nan) for name in first.question.tolist()])
+            counts[model] = replace(first, confidence=values).take(~np.isnan(values))
+        yield "known answers", None, counts
+
+
+def _answers_known(coverage: pl.DataFrame, model: str) -> dict[str, float]:
+    part = coverage.filter(pl.col("model") == model)
+    return dict(zip(part["question_id"], part["coverage"].cast(pl.Float64), strict=True))
+
+
+def _difference(
+    a: ScoreRows, b: ScoreRows, ends: tuple[int, int], level: float
+) -> dict[str, Any] | None:
+    first, second = a.shared(b)
+    # A part with one question at either end shows no spread: it is left out.
+    names = set.intersection(
+        *({leaf.name for leaf in first.of_k([k]).leaves() if leaf.rows.size > 1} for k in ends)
+    )
+    changes, squares, fourth, n = [0.0, 0.0, 0.0], 0.0, 0.0, 0
+    for k, sign in zip(ends, (-1.0, 1.0), strict=True):
+        position = np.flatnonzero(first.k == k)
+        here, exists = first.take(position), second.take(position)
+        parts = [leaf for leaf in here.leaves() if leaf.name in names]
+        if not parts:
+            return None
+        total = sum(leaf.weight for leaf in parts)
+        for leaf in parts:
+            values = (here.confidence[leaf.rows], exists.confidence[leaf.rows])
+            gap: Floats = values[0] - values[1]
+            weight = leaf.weight / total
+            for place, subset in enumerate((gap, *values)):
+                changes[place] += sign * weight * float(subset.mean())
+            square = weight**2 * float(gap.var(ddof=1)) / leaf.rows.size
+            squares += square
+            fourth += square**2 / (leaf.rows.size - 1)
+            n += leaf.rows.size
+    value, error = changes[0], math.sqrt(squares)
+    if error == 0:
+        return None
+    freedom = squares**2 / fourth
+    reach = float(special.stdtrit(freedom, (1 + level) / 2)) * error
+    estimate = Estimate(value, value - reach, value + reach, n=n, level=level, interval="student")
+    p = float(2 * special.stdtr(freedom, -abs(value) / error))
+    return {"difference": estimate, "change_a": changes[1], "change_b": changes[2], "p_value": p}

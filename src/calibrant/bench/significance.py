@@ -11,8 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from scipy import special
 
-from calibrant.bench.measures.leaves import Leaf, ScoreRows
-from calibrant.bench.measures.macro import macro_auroc
+from calibrant.bench.macro import Leaf, ScoreRows, macro_auroc
 from calibrant.core.arrays import Array, Floats, RngLike, as_generator, named_stream
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
@@ -71,7 +70,7 @@ def compare_aurocs(
 
     Examples
     --------
-    >>> from calibrant.bench.measures.leaves import leaves
+    >>> from calibrant.bench.macro import leaves
     >>> rng = np.random.default_rng(0)
     >>> right = (rng.random(400) < 0.5).astype(float)
     >>> good, bad = right + rng.normal(size=400), rng.normal(size=400)

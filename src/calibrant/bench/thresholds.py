@@ -8,8 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from calibrant.answers.confidence import METHODS, DrawTable, class_mass, score_table
-from calibrant.bench.measures.leaves import ScoreRows, mixes_of
-from calibrant.bench.measures.macro import macro_auroc
+from calibrant.bench.macro import ScoreRows, macro_auroc, mixes_of
 from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate

@@ -1,1 +1,0 @@
-"""Confidence when several answers are right: by number of answers, and on mixes of them."""
