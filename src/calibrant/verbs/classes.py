@@ -13,18 +13,16 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.data import ScoreBlock
 from calibrant.data.reading.cells import parse_numbers
-from calibrant.data.reading.derived import class_of, fits
+from calibrant.data.reading.pairs import class_columns, class_of
 from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head, today
 from calibrant.data.tables import collect, scan_table
-from calibrant.findings.documents.decisions import DecideEntry, DecidePromise, DecideSets
+from calibrant.findings.documents.decisions import DecideEntry, DecideSets
 from calibrant.metrics.stats.intervals import wilson_estimate
 from calibrant.report.result import AuditResult
-from calibrant.trust.policy import SelectivePolicy
-from calibrant.trust.prediction_sets import ClassSets, PredictionSets, mass_before
 from calibrant.trust.selective.certify import fewest_rows
-from calibrant.trust.selective.labels import proportions
-from calibrant.trust.traffic_shift import Profile
+from calibrant.trust.selective.labels import decide_entry, labelled_policy, proportions
+from calibrant.trust.units import ClassSets, PredictionSets, mass_before
 
 CLASS, ITEM = "class", "item"
 """Columns of a table of single classes: which one a row is about, and of which item."""
@@ -43,7 +41,7 @@ def classwise_table(data: Any, table: Mapping[str, Any]) -> pl.DataFrame:
         rule = Hint("{classwise} needs class probabilities and the true class")
         raise InputError(rule, hint=Hint("name them: {probs} {correct}", probs="p_", correct="y"))
     frame = collect(scan_table(data), data)
-    classes = _class_columns(frame.columns, probs, label)
+    classes = class_columns(frame.columns, probs, label)
     right = _labels(frame[label], [class_of(name, probs) for name in classes])
     known_names = [name for name in frame.columns if name not in classes]
     parts = [
@@ -88,16 +86,6 @@ def classwise_result(
     return result
 
 
-def _class_columns(names: Sequence[str], probs: str, label: str) -> list[str]:
-    matches = [name for name in names if fits(name, probs) and name != label]
-    if len(matches) < 2:
-        raise InputError(
-            Hint("{probs} takes at least two columns, and {0} fits", len(matches)),
-            hint=Hint("name what they share: {probs} for p_a, p_b ..", probs="p_"),
-        )
-    return matches
-
-
 def _labels(column: pl.Series, classes: Sequence[str]) -> Ints:
     """Return the number of each row's class, -1 where there is none; a strange one is refused."""
     text = column.cast(pl.String).str.strip_chars().str.to_lowercase().fill_null("")
@@ -127,28 +115,21 @@ class SetsOfClasses:
 
     def fit(self, block: ScoreBlock, fitted_on: Mapping[str, Any]) -> SetsOfClasses:
         """Find the least mass that keeps the promise."""
-        columns = _class_columns(block.frame.columns, self.probs, self.label)
+        columns = class_columns(block.frame.columns, self.probs, self.label)
         names = [class_of(name, self.probs) for name in columns]
         right = _labels(block.frame[self.label], names)
         p = np.stack([parse_numbers(block.frame[name]).values for name in columns], axis=1)
         mask = (right >= 0) & np.isfinite(p).all(axis=1)
         self._p, self._right = p[mask], right[mask]
-        few = fewest_rows(self.max_error, self.delta)
-        mass = None
+        few, mass = fewest_rows(self.max_error, self.delta), None
+        limits = {"max_error": self.max_error, "delta": self.delta}
         if len(self._p) >= few:
-            limits = {"max_error": self.max_error, "delta": self.delta}
             mass = PredictionSets.fit(self._p, self._right, **limits).mass
         self.needed_ = few if mass is None else None
         self._count(names, mass)
-        promise = {
-            "max_error": self.max_error, "delta": self.delta, "certified": mass is not None,
-            "for": "labelled", "group": None, "traffic_rows": None, "share_answered": self._one,
-            "error_among_answered": self._missed,
-        }  # fmt: skip
-        self.policy_ = SelectivePolicy(
-            ClassSets(names), mass, promise, today(), len(self._p), fitted_on,
-            Profile.of(pl.DataFrame({"confidence": self._p.max(axis=1)})), {}, None,
-        )  # fmt: skip
+        measured = self._one, self._missed, self._p.max(axis=1)
+        about: Any = {"made": today(), "fitted_on": fitted_on}
+        self.policy_ = labelled_policy(ClassSets(names), mass, limits, *measured, **about)
         return self
 
     def _count(self, names: Sequence[str], mass: float | None) -> None:
@@ -171,25 +152,13 @@ class SetsOfClasses:
         self, model: str, method: str, correct: Floats, path: str | None = None
     ) -> DecideEntry:
         """Return the entry of a document; `answered` are the sets with one class alone."""
-        return DecideEntry(
-            model=model,
-            method=method,
+        return decide_entry(
+            model,
+            method,
+            self.policy_,
             n=len(self._p),
             rate=float(correct.mean()),
-            max_error=self.max_error,
-            delta=self.delta,
-            certified=self.policy_.threshold is not None,
-            score=self.policy_.score.kind,
-            needs=list(self.policy_.needs),
-            threshold=self.policy_.threshold,
-            promise=DecidePromise(
-                whose="labelled", group=None, traffic_rows=None, asked=[], groups=[]
-            ),
-            answered=self._one,
-            error=self._missed,
             labels_needed=self.needed_,
-            more_labels=[],
-            cost=None,
             curve=[],
             path=path,
             sets=self.sets_,

@@ -1,16 +1,22 @@
-"""An answer beside what would have been right, and class probabilities beside a label."""
+"""Outcomes that a table has not: an answer beside the right one, class probabilities and label."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from calibrant.core.arrays import Floats
+from calibrant.core.errors import InputError, UnavailableError, require_known
+from calibrant.core.hints import Hint
 from calibrant.data.reading import FRACTION
 from calibrant.data.reading.candidates import OutcomeCandidate, SaidCandidate
-from calibrant.data.reading.cells import MISSING_TEXT, NO, RIGHT, WRONG, YES, Column
-from calibrant.data.reading.names import share_a_stem, token_weights, tokens
+from calibrant.data.reading.cells import MISSING_TEXT, NO, RIGHT, WRONG, YES, Column, parse_numbers
+from calibrant.data.reading.names import columns_called, share_a_stem, token_weights, tokens
 
 _TRUTH = {**dict.fromkeys(YES, "true"), **dict.fromkeys(NO, "false")}
 _FEW_CLASSES, _LEAST_ROWS, _KNOWN = 30, 5, 0.9
@@ -32,46 +38,47 @@ def plain_answers(cells: pl.Series, *, truth: bool = False) -> pl.Series:
     return text.replace(_TRUTH) if truth else text
 
 
-def equal_answers(answer: pl.Series, gold: pl.Series) -> Floats:
-    """Return 1 where an answer is the right one, 0 where it is not, NaN where either is missing."""
+def _compared(answer: pl.Series, gold: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return answers and right ones as they are compared."""
     truth = _only_truth(answer) and _only_truth(gold)
-    values, right = (plain_answers(cells, truth=truth) for cells in (answer, gold))
+    return plain_answers(answer, truth=truth), plain_answers(gold, truth=truth)
+
+
+def _equal(values: pl.Series, right: pl.Series) -> Floats:
+    """Return 1 where an answer is the right one, 0 where it is not, NaN where either is missing."""
     lacking = (values.is_null() | right.is_null() | (right == "")).to_numpy()
-    equal = (values == right).fill_null(False).to_numpy()
-    return np.where(lacking, np.nan, equal)
+    return np.where(lacking, np.nan, (values == right).fill_null(False).to_numpy())
 
 
 def _only_truth(cells: pl.Series) -> bool:
     text = cells.cast(pl.String).str.strip_chars().str.to_lowercase().unique()
-    if text.len() > len(_TRUTH) + len(MISSING_TEXT):
-        return False
-    return {*text.drop_nulls()} <= {*_TRUTH, *MISSING_TEXT}
+    few = text.len() <= len(_TRUTH) + len(MISSING_TEXT)
+    return few and {*text.drop_nulls()} <= {*_TRUTH, *MISSING_TEXT}
 
 
-def is_closed(answer: pl.Series, gold: pl.Series) -> bool:
+def _is_closed(values: pl.Series, right: pl.Series) -> bool:
     """Return whether answers are of a known kind, which needs no meaning to be graded.
 
     That is so where wrong answers, too, are right ones of other rows, or where there are few.
 
     Examples
     --------
-    >>> is_closed(pl.Series(["a", "B", "b"]), pl.Series(["a", "b", "a"]))
+    >>> _is_closed(pl.Series(["a", "b", "b"]), pl.Series(["a", "b", "a"]))
     True
-    >>> is_closed(pl.Series(["Paris", "in Rome", "oslo"]), pl.Series(["Paris", "Rome", "Oslo"]))
+    >>> _is_closed(pl.Series(["paris", "in rome"]), pl.Series(["paris", "rome"]))
     False
     """
-    truth = _only_truth(answer) and _only_truth(gold)
-    values, right = (plain_answers(cells, truth=truth) for cells in (answer, gold))
-    return _is_closed(values, right)
-
-
-def _is_closed(values: pl.Series, right: pl.Series) -> bool:
     kinds = right.drop_nulls().unique()
     wrong = values.filter((values != right).fill_null(False)).is_in(kinds.implode())
-    known_values = values.drop_nulls().is_in(kinds.implode()).mean()
-    others = wrong.mean() if wrong.len() >= _LEAST_ROWS else known_values
-    enough = float(str(known_values if known_values is not None else 1)) >= _KNOWN
-    return enough and (kinds.len() <= _FEW_CLASSES or float(str(others)) >= _KNOWN)
+    known = values.drop_nulls().is_in(kinds.implode())
+    others = wrong if wrong.len() >= _LEAST_ROWS else known
+    few = kinds.len() <= _FEW_CLASSES
+    return _share(known) >= _KNOWN and (few or _share(others) >= _KNOWN)
+
+
+def _share(flags: pl.Series) -> float:
+    """Return the share of true ones; 1 of none."""
+    return float(flags.to_numpy().mean()) if flags.len() else 1.0
 
 
 def pair_candidates(columns: Sequence[Column]) -> list[OutcomeCandidate]:
@@ -81,21 +88,17 @@ def pair_candidates(columns: Sequence[Column]) -> list[OutcomeCandidate]:
         for column in columns
         if column.distinct >= 2
         and column.series.null_count() < 0.7 * column.height
-        and not _are_times(column)
         and column.roles.confidence < 2.5
+        and not column.series.dtype.is_temporal()
+        and not column.text.drop_nulls().head(_LOOKED_AT).str.contains(_DATE).all()
     ]
     golds = [column for column in usable if column.roles.gold >= 1]
-    matches = []
-    for answer in usable:
-        for gold in golds:
-            if answer is not gold and _may_answer(answer, gold, golds):
-                matches.append(_pair(answer, gold))
-    return sorted((pair for pair in matches if pair is not None), key=lambda pair: -pair.score)
-
-
-def _are_times(column: Column) -> bool:
-    texts = column.text.drop_nulls().head(_LOOKED_AT)
-    return column.series.dtype.is_temporal() or bool(texts.str.contains(_DATE).all())
+    matches = [
+        _pair(answer, gold)
+        for answer, gold in product(usable, golds)
+        if answer is not gold and _may_answer(answer, gold, golds)
+    ]
+    return sorted(filter(None, matches), key=lambda pair: -pair.score)
 
 
 def _may_answer(answer: Column, gold: Column, golds: Sequence[Column]) -> bool:
@@ -119,47 +122,36 @@ def _may_answer(answer: Column, gold: Column, golds: Sequence[Column]) -> bool:
 
 
 def _pair(answer: Column, gold: Column) -> OutcomeCandidate | None:
-    truth = bool(answer.words) and {*answer.words, *gold.words} <= {*_TRUTH}
-    values, right = (plain_answers(column.series, truth=truth) for column in (answer, gold))
-    overlap = values.is_not_null() & right.is_not_null() & (right != "")
+    values, right = _compared(answer.series, gold.series)
+    correct = _equal(values, right)
+    overlap = pl.Series(np.isfinite(correct))
     if int(overlap.sum()) < _LEAST_ROWS:
         return None
-    equal = (values == right).filter(overlap).mean()
-    a, g = {*values.filter(overlap).unique()}, {*right.filter(overlap).unique()}
-    shared, share = len(a & g) / max(1, min(len(a), len(g))), float(str(equal))
-    names = gold.roles.gold
+    both, share, names = values.filter(overlap), float(np.nanmean(correct)), gold.roles.gold
+    a, g = {*both.unique()}, {*right.filter(overlap).unique()}
+    shared = len(a & g) / max(1, min(len(a), len(g)))
     always = share > 0.9995 and not (len(g) >= 2 and names >= 1.7)
     if shared < 0.34 or share < 0.02 or always:
         return None
     if a | g <= YES | NO | RIGHT | WRONG and not (answer.roles.answer and names > 1):
         return None
-    closed, is_same = (
-        len(g) <= _FEW_CLASSES,
-        bool(answer.words) and {*answer.words} <= {*gold.words},
-    )
-    score = 0.6 + 0.5 * answer.roles.answer + 0.6 * names + 0.5 * (shared > 0.6) + 0.3 * closed
-    score += 1.2 * (is_same and names >= 1.7) + 1.2 * share_a_stem(_rest(answer), _rest(gold))
-    known_names = float(str(values.filter(overlap).is_in([*g]).mean()))
-    fine = _is_closed(values.filter(overlap), right.filter(overlap))
+    is_same = bool(answer.words) and {*answer.words} <= {*gold.words}
+    score = 0.6 + 0.5 * answer.roles.answer + 0.6 * names + 0.5 * (shared > 0.6)
+    score += 0.3 * (len(g) <= _FEW_CLASSES) + 1.2 * (is_same and names >= 1.7)
+    score += 1.2 * share_a_stem(_rest(answer), _rest(gold))
+    closed = _is_closed(both, right.filter(overlap))
     notes = [f"An answer is right where {answer.name} equals {gold.name}."]
-    blank = float(str(values.fill_null("").eq("").mean()))
-    if blank:
+    if blank := _share(values.fill_null("").eq("")):
         notes.append(f"{blank:.1%} of the rows have no {answer.name}: these are not attempted.")
-    if not fine:
+    if not closed:
         notes.append(
-            f"{1 - known_names:.0%} of the answers are none of the right ones of any row: "
-            "if they are "
-            "free text, they are graded by meaning."
+            f"{_share(~both.is_in([*g])):.0%} of the answers are none of the right ones of any "
+            "row: if they are free text, they are graded by meaning."
         )
+    name, doubt = f"{answer.name} = {gold.name}", "" if closed else "text"
+    about = {"answer": answer.name, "gold": gold.name}
     return OutcomeCandidate(
-        f"{answer.name} = {gold.name}",
-        score,
-        equal_answers(answer.series, gold.series),
-        doubt="" if fine else "text",
-        notes=tuple(notes),
-        answer=answer.name,
-        gold=gold.name,
-        closed=fine,
+        name, score, correct, doubt=doubt, notes=tuple(notes), closed=closed, **about
     )
 
 
@@ -174,7 +166,9 @@ def class_candidates(
     columns: Sequence[Column],
 ) -> tuple[list[tuple[SaidCandidate, OutcomeCandidate]], set[str]]:
     """Return readings of class probabilities with the label, and all columns that hold such."""
-    shares = [c for c in columns if c.numeric and _are_shares(c.numbers)]
+    shares = [
+        c for c in columns if c.numeric and -1e-9 <= c.numbers.min() <= c.numbers.max() <= 1 + 1e-6
+    ]
     matches, used = [], set[str]()
     families = _families(shares)
     for label in columns:
@@ -195,10 +189,6 @@ def class_candidates(
     return matches, used
 
 
-def _are_shares(x: Floats) -> bool:
-    return bool(x.size and x.min() >= -1e-9 and x.max() <= 1 + 1e-6)
-
-
 def _families(columns: Iterable[Column]) -> dict[str, dict[str, Column]]:
     """Return columns by what their names share, each by the class that it names."""
     families: dict[str, dict[str, Column]] = {}
@@ -217,14 +207,9 @@ def _top_class(
     statement, right = top_class(values, [*members], label.series)
     names = ",".join(column.name for column in members.values())
     note = f"The confidence is the highest of {len(members)} class probabilities."
-    outcome = OutcomeCandidate(
-        f"top class = {label.name}",
-        5.0,
-        right,
-        notes=(f"An answer is right where the likeliest class is {label.name}.",),
-        answer=prefix,
-        gold=label.name,
-    )
+    notes = (f"An answer is right where the likeliest class is {label.name}.",)
+    about = {"answer": prefix, "gold": label.name}
+    outcome = OutcomeCandidate(f"top class = {label.name}", 5.0, right, notes=notes, **about)
     return SaidCandidate(names, 5.0, 5.0, FRACTION, statement, "", (note,), probs=prefix), outcome
 
 
@@ -247,3 +232,166 @@ def top_class(values: Floats, classes: Sequence[str], label: pl.Series) -> tuple
     lacking = (text.is_null() | (text == "")).to_numpy() | ~finite
     right = best == text.fill_null("").to_numpy()
     return np.where(finite, filled.max(axis=0), np.nan), np.where(lacking, np.nan, right)
+
+
+# -- columns that are made ---------------------------------------------------------------------
+
+Grader: TypeAlias = Callable[[list[Any], list[Any], list[Any]], Sequence[bool | None]]
+"""Grades answers by meaning: answers, right answers and questions, one of each per row."""
+_GRADERS: list[Grader] = []
+NEITHER = "not attempted"
+
+
+def set_grader(grader: Grader) -> None:
+    """Let answers be graded by meaning: what grades lives above what reads."""
+    _GRADERS[:] = [grader]
+
+
+class Derived(Struct, frozen=True):
+    """How the outcome is made, and the confidence where it is made too (`said`)."""
+
+    outcome: str
+    answer: str = ""
+    gold: str = ""
+    probs: str = ""
+    said: str = ""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options that ask for it."""
+        if self.probs:
+            return {"probs": self.probs, "correct": self.gold}
+        return {"answer": self.answer, "gold": self.gold}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said about it."""
+        if self.probs:
+            return (
+                f"The confidence is the highest of the class probabilities {self.probs}, and an "
+                f"answer is right where that class is {self.gold}.",
+            )
+        return (
+            f"An answer is right where {self.answer} is the same as {self.gold}; free text is "
+            "graded by rules for its meaning.",
+        )
+
+    def applied(self, lazy: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the table with the columns that are made."""
+        schema = lazy.collect_schema()
+        names, made = schema.names(), dict[str, Any]({**schema, self.outcome: pl.String()})
+        if self.probs:
+            own = class_columns(names, self.probs, self.gold)
+            made[self.said] = pl.Float64()
+            make = partial(self._classes, own=own)
+        else:
+            question = next(iter(columns_called("question_text", names)), "")
+            make = partial(self._graded, question=question)
+        require_known([*filter(None, (self.answer, self.gold))], names, "there is no column {}")
+        # All rows at once: whether answers are of a known kind is told by all of them.
+        pushed = [f"{what}_pushdown" for what in ("predicate", "projection", "slice")]
+        return lazy.map_batches(make, schema=pl.Schema(made), **dict.fromkeys(pushed, False))
+
+    def _classes(self, frame: pl.DataFrame, own: Sequence[str]) -> pl.DataFrame:
+        values = np.stack([parse_numbers(frame[name]).values for name in own])
+        classes = [class_of(name, self.probs) for name in own]
+        statement, right = top_class(values, classes, frame[self.gold])
+        return frame.with_columns(
+            _words(self.outcome, right), pl.Series(self.said, statement).fill_nan(None)
+        )
+
+    def _graded(self, frame: pl.DataFrame, question: str) -> pl.DataFrame:
+        answer, gold = frame[self.answer], frame[self.gold]
+        right = None
+        if not gold.dtype.is_nested():
+            values, known = _compared(answer, gold)
+            right = _equal(values, known) if _is_closed(values, known) else None
+        if right is None:
+            right = _by_meaning(frame, self.answer, self.gold, question)
+        column = _words(self.outcome, right)
+        lacking = answer.cast(pl.String).str.strip_chars().fill_null("").eq("")
+        return frame.with_columns(
+            pl.when(lacking).then(pl.lit(NEITHER)).otherwise(column).alias(self.outcome)
+        )
+
+
+def _words(name: str, right: Floats) -> pl.Series:
+    finite = np.isfinite(right)
+    words = np.where(right > 0.5, "right", "wrong")
+    return pl.Series(name, [str(w) if k else None for w, k in zip(words, finite, strict=True)])
+
+
+def _by_meaning(frame: pl.DataFrame, answer: str, gold: str, question: str) -> Floats:
+    if not _GRADERS:
+        raise UnavailableError(
+            f"{answer} holds free text, which nothing here grades by meaning",
+            hint="grade the answers first",
+        )
+    columns = [_listed(frame, name) for name in (answer, gold, question)]
+    grades = _GRADERS[0](*columns)
+    return np.array([np.nan if grade is None else float(grade) for grade in grades])
+
+
+def _listed(frame: pl.DataFrame, name: str) -> list[Any]:
+    """Return cells as they are graded: texts, or lists of texts that are all right."""
+    cells = frame[name] if name else pl.repeat("", frame.height, eager=True)
+    if cells.dtype.is_nested():
+        return ["" if value is None else value for value in cells.to_list()]
+    return cells.cast(pl.String).fill_null("").to_list()
+
+
+def class_columns(names: Iterable[str], probs: str, label: str) -> list[str]:
+    """Return the columns of class probabilities beside a label; at least two are asked for."""
+    matches = [name for name in names if _fits(name, probs) and name != label]
+    if len(matches) < 2:
+        raise InputError(
+            Hint("{probs} takes at least two columns, and {0} fits", len(matches)),
+            hint=Hint("name what they share: {probs} for p_a, p_b ..", probs="p_"),
+        )
+    return matches
+
+
+def _fits(name: str, probs: str) -> bool:
+    """Return whether a column holds one of the probabilities: `p_`, `*_prob` or `A,B,C`."""
+    if "," in probs:
+        return name in probs.split(",")
+    if probs.startswith("*"):
+        return name.endswith(probs[1:]) and name != probs[1:]
+    prefix = probs.removesuffix("*")
+    return name.startswith(prefix) and name != prefix
+
+
+def class_of(name: str, probs: str) -> str:
+    """Return the class that a column is about.
+
+    Examples
+    --------
+    >>> class_of("p_spam", "p_"), class_of("spam_prob", "*_prob"), class_of("B", "A,B")
+    ('spam', 'spam', 'b')
+    """
+    if probs.startswith("*"):
+        return name.removesuffix(probs[1:]).lower()
+    return name.removeprefix(probs.removesuffix("*")).lower()
+
+
+def derived_of(asked: Mapping[str, str | None], names: Sequence[str]) -> Derived:
+    """Return how the outcome is made by the options that ask for it."""
+    probs, gold = asked.get("probs"), asked.get("gold")
+    if probs:
+        label = asked.get("correct") or gold
+        if not label:
+            raise InputError(
+                Hint("{probs} needs the column of the true class"),
+                hint=Hint("name it: {correct}", correct="label"),
+            )
+        return Derived(f"top class = {label}", gold=label, probs=probs, said=f"highest {probs}")
+    answer = asked.get("answer")
+    if answer is None and names:
+        known_values = columns_called("answer", names)
+        answer = known_values[0] if len(known_values) == 1 else None
+    if not answer or not gold:
+        raise InputError(
+            Hint("{gold} needs the column of the answers"),
+            hint=Hint("name it: {answer}", answer="answer"),
+        )
+    return Derived(f"{answer} = {gold}", answer=answer, gold=gold)

@@ -12,9 +12,9 @@ from calibrant.data.reading.assignment import ASK, REFUSE, Named, ReadingDecisio
 from calibrant.data.reading.candidates import ReadingChoice
 from calibrant.data.reading.cells import Column
 from calibrant.data.reading.crossings import Peek, model_column, models_and_questions
-from calibrant.data.reading.derived import Derived, derived_of
 from calibrant.data.reading.likely_columns import said_candidates
 from calibrant.data.reading.names import columns_called, model_columns
+from calibrant.data.reading.pairs import Derived, derived_of
 from calibrant.data.reading.question import options_of, reading_question, refusal
 from calibrant.data.reading.relations import model_of
 from calibrant.data.reading.typed import is_outcome

@@ -18,7 +18,7 @@ from calibrant.data import Scores, Study, load_scores
 from calibrant.data.formats import database_part, entries_below, is_fetched, is_study, store_path
 from calibrant.data.logs.recognise import recognise
 from calibrant.data.reading import FRACTION, Reading
-from calibrant.data.reading.derived import set_grader
+from calibrant.data.reading.pairs import set_grader
 from calibrant.data.reading.names import outcome_columns
 from calibrant.data.sources.input import Input
 from calibrant.data.sources.objects import STDIN, plain_input
