@@ -9,9 +9,11 @@ from functools import cache, partial
 import numpy as np
 
 from calibrant.bench.evaluation_claims import evaluation_claims
+from calibrant.bench.macro import ScoreRows, macro_auroc
 from calibrant.bench.multi_answer import gap_change
-from calibrant.bench.macro import ScoreRows
-from calibrant.bench.macro import macro_auroc
+from calibrant.bench.question_report import question_claims
+from calibrant.bench.questions.build import build_benchmark
+from calibrant.bench.questions.check import check_questions, spot_check
 from calibrant.bench.significance import (
     ALPHA,
     Setting,
@@ -19,9 +21,6 @@ from calibrant.bench.significance import (
     leading_method,
     tests_against,
 )
-from calibrant.bench.question_report import question_claims
-from calibrant.bench.questions.build import build_benchmark
-from calibrant.bench.questions.check import check_questions, spot_check
 from calibrant.core.document import plain
 from calibrant.findings.claims.margins import COMPARISON_MARGIN
 from calibrant.findings.documents import typed

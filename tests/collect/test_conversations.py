@@ -12,8 +12,8 @@ from calibrant.models.endpoints.wires import WIRES
 from calibrant.models.protocol import Capabilities
 from calibrant.models.replies.codec import canonical_request
 from calibrant.models.study.config import parse_config
-from calibrant.models.study.plan import AskPlanner, Wanted, iterate_questions
-from calibrant.models.study.prompts import PromptBook
+from calibrant.models.study.plan import AskPlanner, Wanted
+from calibrant.models.study.prompts import PromptBook, iterate_questions
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
 TURNS = [

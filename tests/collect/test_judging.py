@@ -13,7 +13,8 @@ from calibrant.models.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.models.study.config import parse_config
 from calibrant.models.study.costs import answers_of, forecast, judge_row, load_prices
 from calibrant.models.study.endpoints import open_client
-from calibrant.models.study.plan import Inquiry, PlannedQuestion, Wanted
+from calibrant.models.study.plan import Inquiry, Wanted
+from calibrant.models.study.prompts import PlannedQuestion
 from ledgers import add_draws
 
 JUDGE = {"client": "vllm", "name": "arbiter", "model": "gpt-4o-mini"}

@@ -8,9 +8,9 @@ from calibrant.core.errors import BudgetError, InputError
 from calibrant.models.protocol import Capabilities
 from calibrant.models.study.config import parse_config
 from calibrant.models.study.costs import load_prices, study_prices
-from calibrant.models.study.plan import AskPlanner, PlannedQuestion, Subject, Wanted
+from calibrant.models.study.plan import AskPlanner, Subject, Wanted
 from calibrant.models.study.probes import PROBES
-from calibrant.models.study.prompts import PromptBook
+from calibrant.models.study.prompts import PlannedQuestion, PromptBook
 
 ABLE = Capabilities(native_n=8, logprobs=True, top_logprobs=5, seed=True)
 QUESTIONS = [PlannedQuestion("a", "Who?"), PlannedQuestion("b", "Which?", "choice", ("x", "y"))]

@@ -189,3 +189,11 @@ def test_only_a_limit_on_the_error_is_certified(asked, badge):
     document = cal.decide(table, **asked).to_dict()
     assert document["results"][0]["certified"] is (badge == "CERTIFIED")
     assert badge_of(document, claims_of(document)).words.upper() == badge
+
+
+def test_what_is_left_out_is_named_as_the_reader_types_it(sixteen):
+    short = {"width": 80, "top": 4, "more": ""}
+    python, shell = (render_text(sixteen, **short, python=flag) for flag in (True, False))
+    assert "12 more (top=16)" in python
+    assert "12 more (--top 16)" in shell
+    assert " --" not in python

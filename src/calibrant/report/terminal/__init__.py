@@ -31,7 +31,7 @@ from calibrant.report.cells import Cell, Form, Number, written
 from calibrant.report.names import cut_cells, short_names
 from calibrant.report.tables import document_blocks
 from calibrant.report.tables.audit import NAMED_METRICS
-from calibrant.report.terminal._fit import fitted, more_rows, safe_text
+from calibrant.report.terminal._fit import FOR_PYTHON, fitted, more_rows, safe_text, spelled
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 
 __all__ = ["print_block", "render_markdown", "render_text", "terminal_blocks"]
@@ -83,13 +83,15 @@ def compact_lines(
     python
         Whether the next step is a call, instead of a command.
     """
+    FOR_PYTHON.set(python)
     lines = [Text(title_line(document, dated=False), style="dim"), Text()]
     claims, of_rows = rows_apart(claims_of(document))
     warnings = [safe_text(text) for text in (*of_rows, *warnings_of(document))]
     hidden = len(warnings) - _WARNINGS
+    more_warnings = count(hidden, "more warning")
     for text in [
         *warnings[:_WARNINGS],
-        *([Hint("{0} ({full})", count(hidden, "more warning")).shell()] if hidden > 0 else []),
+        *([spelled(Hint("{0} ({full})", more_warnings, full=True))] if hidden > 0 else []),
     ]:
         hung = textwrap.wrap(text, width, initial_indent="  !  ", subsequent_indent="     ")
         lines += [Text(line, style="yellow") for line in hung]
@@ -240,7 +242,8 @@ def _drawn(
     lines += [Text(_line(row, widths[:selection], labels)) for row in rows]
     if selection < len(columns):
         more = count(len(columns) - selection, "more column")
-        words = Hint(" {0} with {full}: {1}", more, ", ".join(columns[selection:])).shell()
+        hint = Hint(" {0} with {full}: {1}", more, ", ".join(columns[selection:]), full=True)
+        words = spelled(hint)
         lines.append(Text(words[:width], style="dim"))
     return lines
 

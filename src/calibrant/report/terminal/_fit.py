@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextvars import ContextVar
 from itertools import product
 from typing import Literal
 
@@ -210,4 +211,19 @@ def more_rows(left_out: int, all_rows: int) -> str:
     >>> more_rows(8, 12)
     ' … 8 more (--top 12)'
     """
-    return Hint(" … {0} more ({top})", f"{left_out:,}", top=all_rows).shell()
+    return spelled(Hint(" … {0} more ({top})", f"{left_out:,}", top=all_rows))
+
+
+FOR_PYTHON: ContextVar[bool] = ContextVar("FOR_PYTHON", default=False)
+"""Whether whoever reads the short view writes Python, instead of commands."""
+
+
+def spelled(hint: Hint) -> str:
+    """Return a hint as its reader types it.
+
+    Examples
+    --------
+    >>> spelled(Hint("see {full}", full=True))
+    'see --full'
+    """
+    return str(hint) if FOR_PYTHON.get() else hint.shell()
