@@ -93,14 +93,7 @@ class Drawn:
     about: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
-class StudyAnswer:
-    """The answer of a question, its confidence, and why, with the answer and without."""
-
-    answer: str = ""
-    confidence: float | None = None
-    why: str = "no confidence could be computed"
-    how_sure: str = "no confidence could be computed"
+_SILENT = "no confidence could be computed"
 
 
 class AsInStudy:
@@ -192,11 +185,10 @@ class AsInStudy:
         how = tuple(scoring_of(self._method).items())
         own = await self._scoring.scored(Drawn(question, outcomes, how))
         if own.confidence is not None:
-            silent = silent_about(answer, own.answer, question.text)
+            silent = silent_about(answer, own.answer or "", question.text)
             if silent:
-                own = StudyAnswer(own.answer, None, silent, silent)
-        notes = StudyAnswer(answer, own.confidence, own.why, own.how_sure)
-        return self._measured(outcomes, notes)
+                own = replace(own, confidence=None, why=silent, how_sure=silent)
+        return self._measured(outcomes, replace(own, answer=answer))
 
     async def _ask(self, question: PlannedQuestion, values: str | None = None) -> list[Outcome]:
         """Return what the model said to the question, and then about its answer or a given one."""
@@ -233,7 +225,8 @@ class AsInStudy:
             purpose = ask.purpose if once else f"{ask.purpose}:{salt}"
             yield msgspec.structs.replace(ask, purpose=purpose)
 
-    def _measured(self, outcomes: list[Outcome], scored: StudyAnswer) -> Measured:
+    def _measured(self, outcomes: list[Outcome], scored: Measured) -> Measured:
+        """Return what was scored with who answered it, and what that took."""
         request = [outcome for outcome in outcomes if outcome.ask.purpose]
         draws = [draw for outcome in request for draw in outcome.draws]
         new = [draw for draw in draws if not draw.cached]
@@ -247,11 +240,8 @@ class AsInStudy:
             if Tag.of(outcome.ask).probe.turn == 1
             for draw in outcome.draws
         ]
-        return Measured(
-            answer=scored.answer,
-            confidence=scored.confidence,
-            why=scored.why,
-            how_sure=scored.how_sure,
+        return replace(
+            scored,
             tokens=sum(draw.completion.usage.completion_tokens for draw in draws),
             new_calls=calls,
             new_tokens=sum(draw.completion.usage.completion_tokens for draw in new),
@@ -260,7 +250,7 @@ class AsInStudy:
             fingerprint=next((finished.fingerprint for finished in answers), None),
         )
 
-    def _scored(self, draws: list[Drawn]) -> list[StudyAnswer]:
+    def _scored(self, draws: list[Drawn]) -> list[Measured]:
         """Score questions that are made alike in one table."""
         rows = DrawRows()
         for item in draws:
@@ -290,17 +280,17 @@ class AsInStudy:
         agreed = _agreement(semantics) if self._method in _COUNTED else {}
         return [self._told(by_name.get(name), agreed.get(name)) for name in names]
 
-    def _told(self, row: Mapping[str, Any] | None, agreed: tuple[int, int] | None) -> StudyAnswer:
+    def _told(self, row: Mapping[str, Any] | None, agreed: tuple[int, int] | None) -> Measured:
         if row is None:
-            return StudyAnswer()
+            return Measured(answer="", why=_SILENT, how_sure=_SILENT)
         answer, confidence = str(row["answer"] or ""), row["confidence"]
         if agreed is not None and agreed[1] > 1:
             equal = f"{agreed[0]} of {agreed[1]} draws"
-            return StudyAnswer(
-                answer, confidence, f"{equal} say {row['answer']}", f"{equal} say the same"
-            )
-        sure = "no confidence" if confidence is None else f"{self._method} {confidence:.3g}"
-        return StudyAnswer(answer, confidence, sure, sure)
+            why, sure = f"{equal} say {row['answer']}", f"{equal} say the same"
+        else:
+            known = "no confidence" if confidence is None else f"{self._method} {confidence:.3g}"
+            why = sure = known
+        return Measured(answer=answer, confidence=confidence, why=why, how_sure=sure)
 
 
 def _agreement(semantics: pl.DataFrame) -> dict[str, tuple[int, int]]:
@@ -315,7 +305,7 @@ def _agreement(semantics: pl.DataFrame) -> dict[str, tuple[int, int]]:
     return agreed
 
 
-_Waiting = tuple[Drawn, asyncio.Future[StudyAnswer]]
+_Waiting = tuple[Drawn, asyncio.Future[Measured]]
 
 
 class _Together:
@@ -332,9 +322,9 @@ class _Together:
         self._waiting: list[_Waiting] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def scored(self, drawn: Drawn) -> StudyAnswer:
+    async def scored(self, drawn: Drawn) -> Measured:
         """Return the score of a question, made together with others."""
-        future: asyncio.Future[StudyAnswer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Measured] = asyncio.get_running_loop().create_future()
         self._waiting.append((drawn, future))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
