@@ -12,7 +12,7 @@ from msgspec import structs
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.data import score_table, tables
-from calibrant.data.reading.crossings import Peek
+from calibrant.data.reading.models import Peek
 from calibrant.data.reading.roles import BESIDE, ROLES, Roles, require_column
 from calibrant.data.score_table import Scores
 from calibrant.metrics.stats.repeats import find_repeats

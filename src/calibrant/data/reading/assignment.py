@@ -1,22 +1,11 @@
 """Which columns are confidence and outcome: the best reading with a margin, or a question."""
 
 from collections.abc import Sequence
+from itertools import product
 
 import polars as pl
 from msgspec import Struct, structs
 
-from calibrant.data.reading.alternatives import (
-    MARGIN,
-    OUTCOME_LEAST,
-    ROLE_MARGIN,
-    SAID_LEAST,
-    by_evidence,
-    graded_first,
-    is_turned,
-    is_weak,
-    rivals,
-    variants,
-)
 from calibrant.data.reading.candidates import (
     OutcomeCandidate,
     ReadingChoice,
@@ -31,19 +20,26 @@ from calibrant.data.reading.likely_columns import (
     said_candidates,
     vocabulary_probabilities,
 )
+from calibrant.data.reading.models import GRADE_ROLES, SAID_ROLES, model_key, models_beside
 from calibrant.data.reading.names import model_columns, name_roles
 from calibrant.data.reading.pairs import class_candidates, pair_candidates
 from calibrant.data.reading.relations import (
-    GRADE_ROLES,
-    SAID_ROLES,
+    MARGIN,
+    OUTCOME_LEAST,
+    ROLE_MARGIN,
+    SAID_LEAST,
     are_linked,
+    by_evidence,
+    graded_first,
     is_of_one_class,
     is_threshold,
+    is_turned,
     is_verdict,
+    is_weak,
     lift_by_association,
     lift_neutral,
-    model_key,
-    models_beside,
+    rivals,
+    variants,
     verify,
 )
 
@@ -157,19 +153,17 @@ class _Assignment:
         if outcome.conflict is not None:
             pair = outcome.conflict
             best.notes += (f"{outcome.column} is not the same as {pair.column}.",)
-            near = [ReadingChoice((confidence,), pair, best.score - 1, notes=pair.notes)] + [
-                choice for choice in near if choice.outcome is not pair
-            ]
-        doubts = [*best.doubts, *(["which"] if near else []), *(["unsure"] if weak else [])]
-        doubts = [*dict.fromkeys(doubts)]
+            peer = ReadingChoice((confidence,), pair, best.score - 1, notes=pair.notes)
+            near = [peer, *(choice for choice in near if choice.outcome is not pair)]
+        doubts = dict.fromkeys(
+            [*best.doubts, *["which"] * bool(near), *(["unsure"] if weak else [])]
+        )
         if not doubts:
             return ReadingDecision(TAKE, (self._with_left_out(best),))
         peers = [*variants(best, doubts, self.columns), *near]
-        peers += [mode for rival in near[:3] if is_turned(rival) for mode in self._ways(rival)]
+        for rival in filter(is_turned, near[:3]):
+            peers += variants(rival, ("direction", "unsure"), self.columns)
         return ReadingDecision(ASK, graded_first(by_evidence([best, *peers]))[:3], tuple(doubts))
-
-    def _ways(self, choice: ReadingChoice) -> list[ReadingChoice]:
-        return variants(choice, ("direction", "unsure"), self.columns)
 
     def _crowd(self, best: ReadingChoice, choices: Sequence[ReadingChoice]) -> tuple[str, ...]:
         """Return the columns that may all be the confidence, where none is called like one."""
@@ -184,50 +178,35 @@ class _Assignment:
         """Return the reading of models side by side, if they stand so."""
         if not self.beside:
             return []
-        statement = tuple(c for _, c, _ in self.beside)
-        outcomes = tuple(o for _, _, o in self.beside)
-        every = [*(c.doubt for c in statement), *(o.doubt for o in outcomes)]
-        doubts = tuple(dict.fromkeys(doubt for doubt in every if doubt))
-        each = [*(c.notes for c in statement), *(o.notes for o in outcomes)]
-        notes = tuple(dict.fromkeys(note for subset in each for note in subset))
-        models = tuple(model for model, _, _ in self.beside)
-        return [
-            ReadingChoice(
-                statement, outcomes[0], 14 - len(doubts), doubts, notes, None, models, outcomes
-            )
-        ]
+        models, statement, outcomes = zip(*self.beside, strict=True)
+        parts = [*statement, *outcomes]
+        doubts = tuple(dict.fromkeys(part.doubt for part in parts if part.doubt))
+        notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+        about = {"models": models, "outcomes": outcomes}
+        return [ReadingChoice(statement, outcomes[0], 14 - len(doubts), doubts, notes, **about)]
 
     def _of_classes(self) -> list[ReadingChoice]:
         """Return readings of class probabilities; an outcome that says otherwise is a doubt."""
         matches = []
         for confidence, outcome in self.classes:
-            peers = [
-                o for o in self.outcomes
-                if o.score >= 2.9 and not o.graded and not _agree(o, outcome)
-            ]  # fmt: skip
-            notes = (
-                *confidence.notes,
-                *outcome.notes,
-                *(f"{o.column} says otherwise." for o in peers),
-            )
-            doubts = ("which",) if peers else ()
-            matches.append(
-                ReadingChoice((confidence,), outcome, 10, doubts, notes, match(confidence, outcome))
-            )
+            others = (o for o in self.outcomes if o.score >= 2.9 and not o.graded)
+            peers = [o.column for o in others if not _agree(o, outcome)]
+            said = (f"{column} says otherwise." for column in peers)
+            notes, doubts = (*confidence.notes, *outcome.notes, *said), ("which",) * bool(peers)
+            hit = match(confidence, outcome)
+            matches.append(ReadingChoice((confidence,), outcome, 10, doubts, notes, hit))
         return matches
 
     def _of_columns(self) -> list[ReadingChoice]:
-        matches = []
         alone = sorted([*self.outcomes, *self.pairs], key=lambda o: -o.score)
-        for confidence in self.said[:8]:
-            for outcome in alone[:8]:
-                own = {outcome.column, outcome.answer, outcome.gold}
-                if confidence.column in own or confidence.score < 1 or outcome.score < 1:
-                    continue
-                choice = self._choice(confidence, outcome)
-                if choice is not None:
-                    matches.append(choice)
-        return [c for c in matches if c.outcome.column not in self.verdicts]
+        pairs = (
+            (confidence, outcome)
+            for confidence, outcome in product(self.said[:8], alone[:8])
+            if confidence.column not in (outcome.column, outcome.answer, outcome.gold)
+            and min(confidence.score, outcome.score) >= 1
+        )
+        choices = [choice for pair in pairs if (choice := self._choice(*pair)) is not None]
+        return [c for c in choices if c.outcome.column not in self.verdicts]
 
     def _choice(self, confidence: SaidCandidate, outcome: OutcomeCandidate) -> ReadingChoice | None:
         score = confidence.score + outcome.score
@@ -272,27 +251,16 @@ class _Assignment:
         first = best.said[0]
         if first.score < SAID_LEAST or first.doubt or first.probs:
             return
+        least, rows = max(SAID_LEAST, first.score - ROLE_MARGIN), best.matches[0].n / 2
         for choice in choices[1:]:
-            confidence, result = choice.said[0], choice.match
-            if (
-                choice.outcome is not best.outcome
-                or confidence.doubt
-                or confidence.probs
-                or result is None
-            ):
+            confidence, hit = choice.said[0], choice.match
+            if choice.outcome is not best.outcome or hit is None or hit.n < rows:
                 continue
-            names = confidence.named >= 2 or (
-                first.named < 2 and result.auroc > 0.55 and result.z > 3
-            )
-            strong = confidence.score >= max(SAID_LEAST, first.score - ROLE_MARGIN)
-            if result.n < best.matches[0].n / 2:
+            if confidence.doubt or confidence.probs or confidence.score < least:
                 continue
-            if (
-                names
-                and strong
-                and self.columns[confidence.column].distinct > 1
-                and len(best.said) < 6
-            ):
+            goes_along = first.named < 2 and hit.auroc > 0.55 and hit.z > 3
+            several = self.columns[confidence.column].distinct > 1
+            if (confidence.named >= 2 or goes_along) and several and len(best.said) < 6:
                 best.said += (confidence,)
                 best.notes += tuple(note for note in confidence.notes if note not in best.notes)
 
@@ -319,15 +287,11 @@ class _Assignment:
 
     def _with_left_out(self, best: ReadingChoice) -> ReadingChoice:
         """Say what could have been used and was not."""
-        mine = {confidence.column for confidence in best.said}
-        remaining = [
-            outcome.column
-            for outcome in self.outcomes
-            if outcome.score >= OUTCOME_LEAST and outcome.column not in self.made
-            and outcome.column != best.outcome.column and not say_the_same(outcome, best.outcome)
-        ]  # fmt: skip
+        mine, notes = {confidence.column for confidence in best.said}, best.notes
+        used = {best.outcome.column, *self.made}
+        strong = [o for o in self.outcomes if o.score >= OUTCOME_LEAST and o.column not in used]
+        remaining = [o.column for o in strong if not say_the_same(o, best.outcome)]
         remaining += [c.column for c in self.said if c.score >= SAID_LEAST and c.column not in mine]
-        notes = best.notes
         if remaining:
             notes += (f"Not used: {', '.join(dict.fromkeys(remaining))}.",)
         if self.made:
@@ -347,11 +311,8 @@ class _Assignment:
 
 def _chosen(confidence: SaidCandidate) -> SaidCandidate:
     """Return a confidence that somebody named: only its scale may be asked about."""
-    doubt = (
-        ""
-        if confidence.doubt in ("whose", "unsure", "uncertainty", "logprob")
-        else confidence.doubt
-    )
+    settled = ("whose", "unsure", "uncertainty", "logprob")
+    doubt = "" if confidence.doubt in settled else confidence.doubt
     return structs.replace(confidence, score=9.0, named=9.0, doubt=doubt)
 
 

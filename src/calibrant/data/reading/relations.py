@@ -1,22 +1,30 @@
-"""How columns relate: verified outcomes, thresholds, models side by side."""
+"""How columns and readings relate: verified outcomes, thresholds, rivals, variants."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 
 import numpy as np
+from msgspec import structs
 
+from calibrant.core.arrays import Floats
+from calibrant.data.reading import FRACTION, PERCENT
 from calibrant.data.reading.candidates import (
+    LEVELS,
+    MIXED,
     Match,
     OutcomeCandidate,
+    ReadingChoice,
     SaidCandidate,
     agreement,
     match,
+    say_the_same,
 )
-from calibrant.data.reading.cells import Column
-from calibrant.data.reading.names import share_a_stem, token_weights, tokens
+from calibrant.data.reading.cells import Column, to_scale
+from calibrant.data.reading.likely_columns import turned, unsure_note
+from calibrant.data.reading.names import name_roles, share_a_stem, tokens
 
 _LEAST_ROWS, _LEAST_THRESHOLD = 20, 15
 _SAME, _OPPOSITE, _OTHER = 0.97, 0.03, 0.85
@@ -71,21 +79,17 @@ def lift_by_association(
     columns: Mapping[str, Column],
 ) -> None:
     """Lift nameless columns that go together to where somebody is asked, never to be taken."""
-    for candidate in scores[:12]:
-        for outcome in outcomes[:12]:
-            if outcome.column == candidate.column:
-                continue
-            hit = match(candidate, outcome)
-            if abs(hit.z) <= 5 or not 0.001 < hit.auroc < 0.999:
-                continue
-            column = columns[outcome.column]
-            weak = 0.5 < outcome.score < 2 and not column.roles.names_answer
-            if candidate.score >= 2 and candidate.named >= 1 and weak:
-                outcome.score, outcome.doubt = 2.0, outcome.doubt or "unsure"
-            peer = columns[candidate.column].roles.other if candidate.column in columns else 0
-            nameless = candidate.named < 1 and candidate.score < 2.2 and peer < 2
-            if outcome.score >= 2.05 and nameless:
-                candidate.score, candidate.doubt = 2.2, candidate.doubt or "unsure"
+    for candidate, outcome in _apart(scores, outcomes):
+        hit = match(candidate, outcome)
+        if abs(hit.z) <= 5 or not 0.001 < hit.auroc < 0.999:
+            continue
+        weak = 0.5 < outcome.score < 2 and not columns[outcome.column].roles.names_answer
+        if candidate.score >= 2 and candidate.named >= 1 and weak:
+            outcome.score, outcome.doubt = 2.0, outcome.doubt or "unsure"
+        peer = columns[candidate.column].roles.other if candidate.column in columns else 0
+        nameless = candidate.named < 1 and candidate.score < 2.2 and peer < 2
+        if outcome.score >= 2.05 and nameless:
+            candidate.score, candidate.doubt = 2.2, candidate.doubt or "unsure"
 
 
 def lift_neutral(
@@ -96,18 +100,23 @@ def lift_neutral(
     """Lift a share and a yes or no that go together where no name says anything: it is asked."""
     if any(c.score >= 2 for c in scores) or any(o.score >= 1.9 for o in outcomes):
         return
-    for candidate in scores[:12]:
-        for outcome in outcomes[:12]:
-            roles = columns[outcome.column].roles
-            own = columns[candidate.column].roles
-            peer = max(roles.other, roles.text, roles.names_answer, own.other)
-            shares = candidate.scale in ("fraction", "percent") and not candidate.doubt
-            if peer or not shares or outcome.column == candidate.column or outcome.graded:
-                continue
-            hit = match(candidate, outcome)
-            if abs(hit.z) > 5 and not is_threshold(candidate, outcome, hit):
-                candidate.score, candidate.doubt = max(candidate.score, 2.2), "unsure"
-                outcome.score, outcome.doubt = max(outcome.score, 2.0), "unsure"
+    for candidate, outcome in _apart(scores, outcomes):
+        roles, own = columns[outcome.column].roles, columns[candidate.column].roles
+        peer = max(roles.other, roles.text, roles.names_answer, own.other)
+        shares = candidate.scale in ("fraction", "percent") and not candidate.doubt
+        if peer or not shares or outcome.graded:
+            continue
+        hit = match(candidate, outcome)
+        if abs(hit.z) > 5 and not is_threshold(candidate, outcome, hit):
+            candidate.score, candidate.doubt = max(candidate.score, 2.2), "unsure"
+            outcome.score, outcome.doubt = max(outcome.score, 2.0), "unsure"
+
+
+def _apart(
+    scores: Sequence[SaidCandidate], outcomes: Sequence[OutcomeCandidate]
+) -> Iterable[tuple[SaidCandidate, OutcomeCandidate]]:
+    pairs = product(scores[:12], outcomes[:12])
+    return (pair for pair in pairs if pair[0].column != pair[1].column)
 
 
 def are_linked(confidence: SaidCandidate, outcome: OutcomeCandidate) -> bool:
@@ -141,103 +150,181 @@ def is_of_one_class(
 ) -> bool:
     """Return whether a score is that of one class, not of the answer that was given."""
     answer = columns.get(outcome.answer)
-    if (
-        answer is None
-        or confidence.probs
-        or confidence.scale != "fraction"
-        or len(answer.words) != 2
-    ):
+    two = answer is not None and len(answer.words) == 2 and answer.height >= _LEAST_THRESHOLD
+    if answer is None or not two or confidence.probs or confidence.scale != "fraction":
         return False
     one = (answer.text == next(iter(answer.words))).fill_null(False).to_numpy().astype(float)
     area = match(confidence, OutcomeCandidate(answer.name, 0.0, one)).auroc
-    return not 0.002 < area < 0.998 and answer.height >= _LEAST_THRESHOLD
+    return not 0.002 < area < 0.998
 
 
-SAID_ROLES, GRADE_ROLES = frozenset({"confidence", "logprob"}), frozenset({"right", "wrong"})
-_LEAST = 1.5
-Beside = tuple[str, SaidCandidate, OutcomeCandidate]
+# -- what else a table may say -----------------------------------------------------------------
+
+# A reading is taken only from these scores on, and where no other is within the margin.
+SAID_LEAST, OUTCOME_LEAST = 3.0, 2.6
+MARGIN, ROLE_MARGIN = 1.5, 1.2
+_CORE, _SURELY = 2.9, 5
+_PLAIN = frozenset(["correct", "pass", "passed", "👍", "right", "✓", "thumbs_up"])
 
 
-def model_of(name: str, roles: frozenset[str]) -> str:
-    """Return a name without the words for a role; empty where nothing is left.
-
-    Examples
-    --------
-    >>> model_of("GPT-4o confidence (%)", frozenset({"confidence"})), model_of("conf", SAID_ROLES)
-    ('GPT-4o', '')
-    """
-    bare = re.sub(r"\s*[(\[{][^)\]}]*[)\]}]", "", name)
-    bare = bare if _roleless(bare, roles) else re.sub(r"[(\[{)\]}]", " ", name)
-    pieces = re.split(r"([\s_.:/|?!,;–-]+)", bare)
-    selection = [piece for piece in pieces if not _says(piece, roles)]
-    return "".join(selection).strip(" \t_-–.,:;/|?!%()[]{}") if len(selection) < len(pieces) else ""
-
-
-def _says(piece: str, roles: frozenset[str]) -> bool:
-    words = tokens(piece)
-    return bool(words) and all(roles & {*token_weights(word)} or word == "is" for word in words)
-
-
-def _roleless(name: str, roles: frozenset[str]) -> bool:
-    words = tokens(name)
-    return any(not roles & {*token_weights(word)} and word != "is" for word in words)
-
-
-def models_beside(
-    columns: Sequence[Column], said: Iterable[SaidCandidate], outcomes: Iterable[OutcomeCandidate]
-) -> list[Beside]:
-    """Return the confidence and outcome of each model, where at least two have both."""
-    said = [c for c in said if c.score >= _LEAST]
-    outcomes = [o for o in outcomes if o.score >= _LEAST and not o.pair]
-    by_model: dict[str, list[SaidCandidate]] = {}
-    graded: dict[str, list[OutcomeCandidate]] = {}
-    for candidate in said:
-        if model := model_key(candidate.column, SAID_ROLES):
-            by_model.setdefault(model, []).append(candidate)
-    for outcome in outcomes:
-        if model := model_key(outcome.column, GRADE_ROLES):
-            graded.setdefault(model, []).append(outcome)
-    pair = [key for key in by_model if key in graded]
-    alone = all(len(by_model[key]) == 1 == len(graded[key]) for key in pair)
-    if len(pair) >= 2 and alone and not _some_are_left(said, outcomes, by_model, graded):
-        place = {column.name: n for n, column in enumerate(columns)}
-        matches = [
-            (model_of(by_model[k][0].column, SAID_ROLES), by_model[k][0], graded[k][0])
-            for k in pair
-        ]
-        return sorted(matches, key=lambda triple: place[triple[1].column])
-    return _by_place(columns, said, outcomes)
-
-
-def model_key(name: str, roles: frozenset[str]) -> str:
-    """Return what names of one model's columns share; empty where a name says a role alone."""
-    return " ".join(tokens(model_of(name, roles)))
-
-
-def _some_are_left(
-    confidence: Sequence[SaidCandidate],
-    outcomes: Sequence[OutcomeCandidate],
-    by_model: dict[str, list[SaidCandidate]],
-    graded: dict[str, list[OutcomeCandidate]],
-) -> bool:
-    """Return whether a strong confidence has no outcome of its model: then somebody is asked."""
-    strong = {c.column for c in confidence if c.score >= 3}
-    matched = {c.column for key, subset in by_model.items() if key in graded for c in subset}
-    plain = [o for o in outcomes if o.score >= 2.6 and not model_of(o.column, GRADE_ROLES)]
-    return bool(strong - matched) or (bool(plain) and len(plain) < len(outcomes) - len(matched))
-
-
-def _by_place(
-    columns: Sequence[Column],
-    confidence: Iterable[SaidCandidate],
-    outcomes: Iterable[OutcomeCandidate],
-) -> list[Beside]:
-    """Return numbers that each have the same outcome column right after them: `ok`, `ok [2]`."""
-    by_said, by_outcome = {c.column: c for c in confidence}, {o.column: o for o in outcomes}
-    matches = [
-        (re.sub(r" \[\d+\]$", "", left.name), by_said[left.name], by_outcome[right.name])
-        for left, right in pairwise(columns)
-        if left.name in by_said and right.name in by_outcome and not left.roles.other
+def rivals(best: ReadingChoice, choices: Sequence[ReadingChoice]) -> list[ReadingChoice]:
+    """Return the readings that the best one is not clear of."""
+    mine = {confidence.column for confidence in best.said}
+    return [
+        rival
+        for rival in choices[1:]
+        if not (rival.models or (rival.outcome is best.outcome and rival.said[0].column in mine))
+        and rival.said[0].score >= 2
+        and rival.outcome.score >= 1.9
+        and not _beats(best, rival, mine)
     ]
-    called = {re.sub(r" \[\d+\]$", "", outcome.column) for _, _, outcome in matches}
-    return matches if len(matches) >= 2 and len(called) == 1 else []
+
+
+def _beats(best: ReadingChoice, rival: ReadingChoice, mine: set[str]) -> bool:
+    """Return whether the best reading is clear of another."""
+    confidence, outcome, first = rival.said[0], rival.outcome, best.said[0]
+    peer, own = outcome is not best.outcome, confidence.column in mine
+    owner = "whose" in best.doubts and not peer and "whose" not in rival.doubts
+    explicit = not outcome.pair and outcome.score >= 2 and not outcome.graded
+    outranked = best.outcome.pair and explicit and own
+    outranked = outranked or ("which" in best.doubts and explicit and outcome.score >= 2.9)
+    if best.score - rival.score >= MARGIN and not owner and not outranked:
+        return True
+    if not peer:
+        return first.score - confidence.score >= ROLE_MARGIN and not owner
+    distance = best.outcome.score - outcome.score >= ROLE_MARGIN
+    return (own and distance and not outranked) or say_the_same(best.outcome, outcome)
+
+
+def is_weak(
+    best: ReadingChoice, near: Sequence[ReadingChoice], is_alone: Callable[[OutcomeCandidate], bool]
+) -> bool:
+    """Return whether names and content together do not carry the reading."""
+    confidence, outcome, result = best.said[0], best.outcome, best.match
+    weak = confidence.score < SAID_LEAST or outcome.score < OUTCOME_LEAST
+    if confidence.probs or result is None:
+        return weak
+    agrees = result.auroc > 0.55 and result.z > 3
+    if outcome.pair:
+        return weak or (confidence.named < 2 and not agrees)
+    roles = name_roles(outcome.column)
+    is_known = outcome.score >= 3.2 and bool({*outcome.right} & _PLAIN)
+    core = roles.graded >= 2.9 or outcome.verified or is_known
+    linked = are_linked(confidence, outcome)
+    surely = linked and agrees and result.z > 4
+    if surely and confidence.score >= 2.5 and outcome.score >= 1.9 and not outcome.doubt:
+        weak = False
+    if surely and outcome.doubt == "unsure" and not outcome.notes:
+        best.doubts = tuple(doubt for doubt in best.doubts if doubt != "unsure")
+    # A similarity to the right answer goes with the outcome, and is no confidence.
+    measurements = name_roles(confidence.column).measure and not linked
+    if confidence.named < 2 and (measurements or not (agrees and (core or linked))):
+        weak = True
+    if not core and not linked and not agrees:
+        weak = True
+    if agrees and confidence.named >= 2.5 and not near and is_alone(outcome):
+        return False
+    strong = confidence.named >= 2.5 and not outcome.doubt and outcome.score >= 2 and not near
+    if weak and strong and roles.right >= 1 > roles.gold and result.auroc > 0.6 and result.z > 4:
+        best.notes += (f"{outcome.column} goes with the confidence: it is the outcome.",)
+        return False
+    return weak
+
+
+def is_turned(choice: ReadingChoice) -> bool:
+    """Return whether confidence is higher where a column with a neutral name says wrong."""
+    result, outcome = choice.match, choice.outcome
+    is_known = outcome.pair or outcome.verified or name_roles(outcome.column).graded >= _CORE
+    return result is not None and result.z < -_SURELY and not is_known
+
+
+def by_evidence(choices: Sequence[ReadingChoice]) -> list[ReadingChoice]:
+    """Return readings in the order of what speaks for them, beside names how well they go together.
+
+    Whose confidence it is, and what was done with an answer, is asked about last.
+    """
+
+    def weight(choice: ReadingChoice) -> float:
+        result = choice.matches[0]
+        neutral = not (choice.outcome.pair or name_roles(choice.outcome.column).graded >= _CORE)
+        joint = 1.5 * ((result.z > _SURELY) - (result.z < -_SURELY)) if neutral else 0.0
+        strange = 1.5 * bool({"whose", "decision"} & {choice.said[0].doubt, choice.outcome.doubt})
+        return choice.score + joint - strange
+
+    return sorted(choices, key=weight, reverse=True)
+
+
+def graded_first(choices: Sequence[ReadingChoice]) -> tuple[ReadingChoice, ...]:
+    """Return readings with a column of grades before the one that compares two columns."""
+    first = choices[0]
+    graded = [
+        choice
+        for choice in choices
+        if not (choice.outcome.pair or choice.doubts or choice.outcome.doubt)
+        and choice.said[0].column == first.said[0].column
+        and choice.outcome.score >= OUTCOME_LEAST
+    ]
+    graded = graded if first.outcome.pair else []
+    return (*graded, *(choice for choice in choices if choice not in graded))
+
+
+_OF_OUTCOME = frozenset({"direction", "error", "word", "letters", "decision", "unsure"})
+
+
+def variants(
+    best: ReadingChoice, doubts: Sequence[str], columns: Mapping[str, Column]
+) -> list[ReadingChoice]:
+    """Return the readings that differ from the best one in what is doubtful."""
+    request, confidence = {*doubts}, best.said[0]
+    matches = []
+    if request & _OF_OUTCOME and not best.outcome.pair:
+        matches += _turned(best, request, columns)
+    column = columns.get(confidence.column)
+    if column is None or best.models:
+        return matches
+    if LEVELS in request:
+        low, _, high = confidence.scale.partition("-")
+        peer = "0" if low == "1" else "1"
+        lowest = np.min(column.numbers[column.numbers >= 0], initial=float(high))
+        if float(peer) <= lowest:
+            matches = [_on_scale(best, column, f"{peer}-{high}"), *matches]
+        if high == "10":
+            matches.append(_on_scale(best, column, PERCENT))
+    if MIXED in request:
+        matches = [_on_scale(best, column, PERCENT), *matches]
+    if "uncertainty" in request:
+        note = f"{confidence.column} says how sure the model was."
+        matches = [_on_scale(best, column, FRACTION, note), *matches]
+    return matches
+
+
+def _on_scale(best: ReadingChoice, column: Column, scale: str, note: str = "") -> ReadingChoice:
+    values = to_scale(column.cells.values, column.cells.marked, scale)
+    return _rescaled(best, scale, values, note or f"{column.name} is written as {scale}.")
+
+
+def _unsure(choice: ReadingChoice) -> ReadingChoice:
+    confidence = choice.said[0]
+    return _rescaled(choice, "uncertainty", 1 - confidence.values, unsure_note(confidence.column))
+
+
+def _rescaled(choice: ReadingChoice, scale: str, values: Floats, note: str) -> ReadingChoice:
+    peer = structs.replace(choice.said[0], scale=scale, values=values, doubt="", notes=(note,))
+    return structs.replace(choice, said=(peer,), notes=(note, *choice.outcome.notes), doubts=())
+
+
+def _turned(
+    best: ReadingChoice, request: set[str], columns: Mapping[str, Column]
+) -> list[ReadingChoice]:
+    """Return the reading with right and wrong, or sure and unsure, exchanged."""
+    confidence, outcome = best.said[0], best.outcome
+    flipped, roles = turned(outcome), columns[outcome.column].roles
+    weak = confidence.named < 2 and confidence.scale in (FRACTION, PERCENT)
+    if "direction" in request and weak and (outcome.verified or roles.graded >= 2):
+        return [_unsure(best)]
+    reverse = structs.replace(best, outcome=flipped, notes=(*confidence.notes, *flipped.notes))
+    if not weak or roles.graded >= _CORE or outcome.verified:
+        return [reverse]
+    if best.match is not None and best.match.auroc >= 0.5:
+        return [_unsure(reverse), reverse]
+    return [reverse, _unsure(best)]

@@ -11,12 +11,11 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.data.reading.assignment import ASK, REFUSE, Named, ReadingDecision, decide
 from calibrant.data.reading.candidates import ReadingChoice
 from calibrant.data.reading.cells import Column
-from calibrant.data.reading.crossings import Peek, model_column, models_and_questions
 from calibrant.data.reading.likely_columns import said_candidates
+from calibrant.data.reading.models import Peek, model_column, model_of, models_and_questions
 from calibrant.data.reading.names import columns_called, model_columns
 from calibrant.data.reading.pairs import Derived, derived_of
 from calibrant.data.reading.question import options_of, reading_question, refusal
-from calibrant.data.reading.relations import model_of
 from calibrant.data.reading.typed import is_outcome
 
 Sample: TypeAlias = Callable[[], pl.DataFrame]

@@ -1,15 +1,24 @@
-"""Which columns name models and questions: each model has one row for most questions."""
+"""Which columns name models and questions, and which models stand side by side."""
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import product
-from typing import TypeAlias
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise, product
+from typing import TypeAlias, TypeVar
 
 import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.data.reading.cells import is_text
-from calibrant.data.reading.names import bare, columns_called, model_columns, name_roles
+from calibrant.data.reading.candidates import OutcomeCandidate, SaidCandidate
+from calibrant.data.reading.cells import Column, is_text
+from calibrant.data.reading.names import (
+    bare,
+    columns_called,
+    model_columns,
+    name_roles,
+    token_weights,
+    tokens,
+)
 
 Peek: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
 """Reads some columns of a table, where their names leave a doubt."""
@@ -124,3 +133,92 @@ def _may_be_models(column: pl.Series, count: int) -> bool:
     """Return whether a column holds few texts, and its name says nothing else."""
     few = is_text(column.dtype) and count <= _FEW
     return few and not columns_called("run", [column.name]) and not name_roles(column.name).known
+
+
+# -- models side by side -----------------------------------------------------------------------
+
+SAID_ROLES, GRADE_ROLES = frozenset({"confidence", "logprob"}), frozenset({"right", "wrong"})
+_LEAST = 1.5
+Beside = tuple[str, SaidCandidate, OutcomeCandidate]
+_Candidate = TypeVar("_Candidate", SaidCandidate, OutcomeCandidate)
+
+
+def model_of(name: str, roles: frozenset[str]) -> str:
+    """Return a name without the words for a role; empty where nothing is left.
+
+    Examples
+    --------
+    >>> model_of("GPT-4o confidence (%)", frozenset({"confidence"})), model_of("conf", SAID_ROLES)
+    ('GPT-4o', '')
+    """
+    bare = re.sub(r"\s*[(\[{][^)\]}]*[)\]}]", "", name)
+    bare = bare if _roleless(bare, roles) else re.sub(r"[(\[{)\]}]", " ", name)
+    pieces = re.split(r"([\s_.:/|?!,;–-]+)", bare)
+    selection = [piece for piece in pieces if not _says(piece, roles)]
+    return "".join(selection).strip(" \t_-–.,:;/|?!%()[]{}") if len(selection) < len(pieces) else ""
+
+
+def _says(piece: str, roles: frozenset[str]) -> bool:
+    return bool(tokens(piece)) and not _roleless(piece, roles)
+
+
+def _roleless(name: str, roles: frozenset[str]) -> bool:
+    return any(not roles & {*token_weights(word)} and word != "is" for word in tokens(name))
+
+
+def models_beside(
+    columns: Sequence[Column], said: Iterable[SaidCandidate], outcomes: Iterable[OutcomeCandidate]
+) -> list[Beside]:
+    """Return the confidence and outcome of each model, where at least two have both."""
+    said = [c for c in said if c.score >= _LEAST]
+    outcomes = [o for o in outcomes if o.score >= _LEAST and not o.pair]
+    by_model, graded = _by_key(said, SAID_ROLES), _by_key(outcomes, GRADE_ROLES)
+    pair = [key for key in by_model if key in graded]
+    alone = all(len(by_model[key]) == 1 == len(graded[key]) for key in pair)
+    if len(pair) < 2 or not alone or _some_are_left(said, outcomes, pair):
+        return _by_place(columns, said, outcomes)
+    place = {column.name: n for n, column in enumerate(columns)}
+    models = sorted(
+        ((*by_model[k], *graded[k]) for k in pair), key=lambda two: place[two[0].column]
+    )
+    return [(model_of(c.column, SAID_ROLES), c, o) for c, o in models]
+
+
+def _by_key(candidates: Iterable[_Candidate], roles: frozenset[str]) -> dict[str, list[_Candidate]]:
+    """Return candidates by the model that their names say."""
+    by_model: dict[str, list[_Candidate]] = {}
+    for candidate in candidates:
+        if model := model_key(candidate.column, roles):
+            by_model.setdefault(model, []).append(candidate)
+    return by_model
+
+
+def model_key(name: str, roles: frozenset[str]) -> str:
+    """Return what names of one model's columns share; empty where a name says a role alone."""
+    return " ".join(tokens(model_of(name, roles)))
+
+
+def _some_are_left(
+    confidence: Sequence[SaidCandidate], outcomes: Sequence[OutcomeCandidate], pair: Sequence[str]
+) -> bool:
+    """Return whether a strong confidence has no outcome of its model: then somebody is asked."""
+    matched = {c.column for c in confidence if model_key(c.column, SAID_ROLES) in pair}
+    strong = {c.column for c in confidence if c.score >= 3}
+    plain = sum(o.score >= 2.6 and not model_of(o.column, GRADE_ROLES) for o in outcomes)
+    return bool(strong - matched) or 0 < plain < len(outcomes) - len(matched)
+
+
+def _by_place(
+    columns: Sequence[Column],
+    confidence: Iterable[SaidCandidate],
+    outcomes: Iterable[OutcomeCandidate],
+) -> list[Beside]:
+    """Return numbers that each have the same outcome column right after them: `ok`, `ok [2]`."""
+    by_said, by_outcome = {c.column: c for c in confidence}, {o.column: o for o in outcomes}
+    matches = [
+        (re.sub(r" \[\d+\]$", "", left.name), by_said[left.name], by_outcome[right.name])
+        for left, right in pairwise(columns)
+        if left.name in by_said and right.name in by_outcome and not left.roles.other
+    ]
+    called = {re.sub(r" \[\d+\]$", "", outcome.column) for _, _, outcome in matches}
+    return matches if len(matches) >= 2 and len(called) == 1 else []
