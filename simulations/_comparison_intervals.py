@@ -13,7 +13,7 @@ from calibrant.comparison.ece_interval import ece_estimate, gaps_of
 from calibrant.core.estimate import Estimate
 from calibrant.labels import leaderboard
 from calibrant.labels.watching.batch import batch_estimates
-from calibrant.trust.deferral.split_intervals import SplitMeans
+from calibrant.trust.deferral.mixing import SplitMeans
 from simulations._comparison_worlds import (
     BETAS,
     PAIRS,

@@ -9,7 +9,7 @@ import polars as pl
 from benchmarks.harness import DATA
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from calibrant.trust.prediction_sets import PredictionSets
+from calibrant.trust.units import PredictionSets
 from simulations._pieces import RUNS, broken_rates, markdown_table
 
 SEED = 62

@@ -13,7 +13,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from calibrant.comparison.odds import log_odds, shift_confidence
+from calibrant.comparison.statements import log_odds, shift_confidence
 from calibrant.metrics import ece
 from studies._page import DATA, StudyPage
 

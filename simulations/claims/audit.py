@@ -9,8 +9,7 @@ from msgspec import convert
 
 from calibrant.core.document import plain
 from calibrant.findings.claims.audit import audit_claims
-from calibrant.findings.claims.margins import ERROR_MARGIN
-from calibrant.findings.claims.missing import Missing, missing_entry
+from calibrant.findings.claims.margins import ERROR_MARGIN, Missing, missing_entry
 from calibrant.findings.claims.significance import adjust_p_values, block_tests
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.metrics.blocks.row_block import RowBlock

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from calibrant.core.document import plain
-from calibrant.findings.claims.plan import label_claims
+from calibrant.findings.claims.labels import label_claims
 from calibrant.findings.documents.labels import LabelEntry
 from calibrant.labels.labelling.estimates import pool_estimate
 from calibrant.labels.labelling.stopping import claim_bounds, stop_decision

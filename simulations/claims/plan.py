@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from calibrant.core.document import plain
-from calibrant.findings.claims.plan import leaderboard_claims, plan_claims
+from calibrant.findings.claims.labels import leaderboard_claims, plan_claims
 from calibrant.findings.documents import typed
 from calibrant.findings.documents.plans import ClaimPlanEntry
 from calibrant.labels.labelling.power import claim_chance, claim_for_labels, labels_for_claim

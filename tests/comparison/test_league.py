@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 
 from calibrant.comparison.compare import compare_models
 from calibrant.comparison.league import corp_parts, place_models, tiers, win_matrix
-from calibrant.comparison.odds import CLIP
+from calibrant.comparison.statements import CLIP
 from calibrant.core.estimate import Estimate
 from calibrant.metrics import corp
 from comparison.worlds import block_of, calibrated, table_of, views_of

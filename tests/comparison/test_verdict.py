@@ -11,8 +11,8 @@ from scipy.special import expit, logit
 import calibrant as cal
 from calibrant.comparison.compare import compare_models
 from calibrant.comparison.decision import MARGIN, decide_pairs
-from calibrant.comparison.odds import CLIP, NEAR_CLIP, shift_confidence
 from calibrant.comparison.questions import resample_counts
+from calibrant.comparison.statements import CLIP, NEAR_CLIP, shift_confidence
 from calibrant.core.errors import InputError
 from comparison.worlds import block_of, calibrated, evidence_of, pair_of, table_of, views_of
 

@@ -61,7 +61,7 @@ def walk(policy, answers, row):
 def test_one_question_is_routed_as_many_are(tmp_path, direct, missing):
     answers = world(1500, 0, missing=missing)
     model = ValueModel(MODELS, Aim()).fit(answers)
-    who, spent = model.run(model.prepare(answers), 0.002, direct=direct)
+    (who,), (spent,) = model.run(model.prepare(answers), np.array([0.002]), direct=direct)
     policy = MixedPolicy(ValuePolicy(model, 0.002, direct), ((0.002, direct),) * 2, 0.0)
     policy.save(tmp_path / "policy.json")
     again = load_policy(tmp_path / "policy.json")
@@ -83,8 +83,7 @@ def test_a_model_may_be_skipped_and_price_decides():
     answers = world(3000, 1)
     model = ValueModel(MODELS, Aim()).fit(answers)
     prepared = model.prepare(answers)
-    free, _ = model.run(prepared, 0.0, direct=False)
-    dear, _ = model.run(prepared, 1.0, direct=False)
+    (free, dear), _ = model.run(prepared, np.array([0.0, 1.0]), direct=False)
     assert (dear == 0).all()
     assert (free == 2).mean() > 0.3
     policy = ValuePolicy(model, 0.0005, direct=False)
@@ -177,7 +176,8 @@ def test_guarantee_is_kept_and_where_nothing_passes_the_largest_answers():
         if found.strategy == "single":
             kept += 1
             continue
-        who, _ = policy.model.run(policy.model.prepare(truth), policy.money, direct=policy.direct)
+        money, prepared = np.array([policy.money]), policy.model.prepare(truth)
+        (who,), _ = policy.model.run(prepared, money, direct=policy.direct)
         accuracy = truth.correct[np.arange(len(who)), who].mean()
         kept += accuracy >= truth.correct[:, -1].mean() - 0.05
     assert kept >= 10

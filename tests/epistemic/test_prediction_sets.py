@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.trust.prediction_sets import PredictionSets
+from calibrant.trust.units import PredictionSets
 
 
 def world(rng, count, sharpness):

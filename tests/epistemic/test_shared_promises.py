@@ -34,7 +34,10 @@ def test_tables_with_a_false_promise_are_rare_however_many_methods():
 def test_a_sentence_is_about_tables_and_the_next_step_keeps_the_share():
     found = cal.decide(methods(0, n=900, wrong=0.08), max_error=0.2)
     assert {(entry["delta"], entry["among"]) for entry in found["results"]} == {(0.1 / 8, 8)}
-    assert "(90 % certain: at most 10 % of tables like this get a false promise)" in found["claims"][0]["text"]
+    assert (
+        "(90 % certain: at most 10 % of tables like this get a false promise)"
+        in found["claims"][0]["text"]
+    )
     assert "delta=0.0125" in str(found)
     one = cal.decide(methods(0, n=900, count=1, wrong=0.08), max_error=0.2)["results"][0]
     assert (one["delta"], one["among"]) == (0.1, 1)

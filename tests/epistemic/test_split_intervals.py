@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.trust.deferral.split_intervals import SplitMeans
+from calibrant.trust.deferral.mixing import SplitMeans
 
 
 def split_means(outcome, rng, splits=20):

@@ -7,7 +7,7 @@ import pytest
 import calibrant as cal
 from calibrant.core import InputError
 from calibrant.core.document import plain
-from calibrant.findings.claims.plan import leaderboard_claims
+from calibrant.findings.claims.labels import leaderboard_claims
 from calibrant.findings.documents.fields import typed
 from calibrant.labels import leaderboard
 

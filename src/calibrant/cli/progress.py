@@ -8,7 +8,7 @@ from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import printable
-from calibrant.findings.claims.monitor import announcement
+from calibrant.findings.claims.labels import announcement
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.comparison.ece_interval import Residuals, residuals_of
+from calibrant.comparison.evidence import interval
 from calibrant.comparison.footings import AlignedScores
-from calibrant.comparison.intervals import interval
-from calibrant.comparison.odds import MASS_BINS
 from calibrant.comparison.questions import QuestionBlock, Resamples
+from calibrant.comparison.statements import MASS_BINS
 from calibrant.comparison.survey import CELLS, cell_index, mass_bins
 from calibrant.core.arrays import Floats, Indices, Ints
 from calibrant.metrics.stats.binning import width_edges

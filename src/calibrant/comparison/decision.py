@@ -11,12 +11,11 @@ from msgspec import Struct
 from scipy import special
 
 from calibrant.comparison.ece_interval import REACH, Gap
-from calibrant.comparison.evidence import NEAR, SHIFTED, SIX, SQUARED, PairEvidence
-from calibrant.comparison.intervals import normal_interval
+from calibrant.comparison.evidence import NEAR, SHIFTED, SIX, SQUARED, PairEvidence, normal_interval
 from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import Floats
-from calibrant.core.estimate import Estimate
+from calibrant.findings.documents.entries import SharedAnswers
 from calibrant.metrics.stats.multiplicity import holm
 
 # Two calibration errors closer than this are of no practical difference.
@@ -177,17 +176,7 @@ _FEWEST_EVENTS = 2
 _STRICTER = 0.8
 
 
-class SharedOutcome(Struct, frozen=True):
-    """Each model's mean confidence, and how often it said what, where both have an outcome."""
-
-    n: int
-    a: Estimate | None
-    histogram_a: list[int]
-    b: Estimate | None
-    histogram_b: list[int]
-
-
-def blind_spots(pair: PairViews, means: Sequence[Gap], level: float) -> dict[str, SharedOutcome]:
+def blind_spots(pair: PairViews, means: Sequence[Gap], level: float) -> dict[str, SharedAnswers]:
     """Return each model's confidence where both are right and where both are wrong.
 
     The mean confidence on questions that both get wrong is over-confidence that neither can be
@@ -203,7 +192,7 @@ def blind_spots(pair: PairViews, means: Sequence[Gap], level: float) -> dict[str
             how = "bootstrap-normal"
             observed.append(normal_interval(mean.value, mean.sd, n, level, how) if n else None)
             observed.append(views.histogram[2 * outcome + 1].astype(int).tolist())
-        shared[name] = SharedOutcome(n, *observed)
+        shared[name] = SharedAnswers(n, *observed)
     return shared
 
 

@@ -11,18 +11,19 @@ from msgspec.structs import replace
 from scipy import special
 
 from calibrant.comparison.candidates import CandidateViews
-from calibrant.comparison.decision import SharedOutcome, blind_spots, exchangeability
+from calibrant.comparison.decision import blind_spots, exchangeability
 from calibrant.comparison.ece_interval import VERDICT_LEVEL, Gap, ece_estimate, gaps_of
-from calibrant.comparison.evidence import PairEvidence, squared_gap_z
-from calibrant.comparison.footings import AlignedScores, SharedViews
-from calibrant.comparison.intervals import (
+from calibrant.comparison.evidence import (
+    PairEvidence,
     design_effect,
     interval,
     mean_interval,
     normal_interval,
     rate_interval,
+    squared_gap_z,
     without_ends,
 )
+from calibrant.comparison.footings import AlignedScores, SharedViews
 from calibrant.comparison.league import corp_parts
 from calibrant.comparison.pipeline import ComparisonOptions, PairViews
 from calibrant.comparison.reversal import FAIR, reversal_pattern, reverses
@@ -30,6 +31,7 @@ from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.findings.claims.compare import LEAST_QUESTIONS
+from calibrant.findings.documents.entries import SharedAnswers
 from calibrant.metrics.stats.floors import passive_floor
 from calibrant.metrics.stats.intervals import area_interval
 from calibrant.metrics.stats.ranking import Ranked
@@ -258,7 +260,7 @@ def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
                 name: math.nan if name in _TESTED and value is not None else bare(value)
                 for name, value in part.items()
             }
-        if isinstance(part, SharedOutcome):
+        if isinstance(part, SharedAnswers):
             return replace(part, a=bare(part.a), b=bare(part.b))
         return [bare(item) for item in part] if isinstance(part, list) else part
 

@@ -11,10 +11,9 @@ import numpy as np
 from scipy import special
 
 from calibrant.comparison.decision import ALPHA, PairVerdict, adjusted, decide_pairs
-from calibrant.comparison.evidence import FEW_MISSING, PairEvidence
+from calibrant.comparison.evidence import FEW_MISSING, PairEvidence, interval
 from calibrant.comparison.footings import SharedViews, effective_size
-from calibrant.comparison.intervals import interval
-from calibrant.comparison.odds import CLIP, log_odds
+from calibrant.comparison.statements import CLIP, log_odds
 from calibrant.comparison.survey import AnswerCounts, cell_index
 from calibrant.core.arrays import Floats
 from calibrant.core.document import plain

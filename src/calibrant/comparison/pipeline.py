@@ -18,8 +18,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from calibrant.comparison.footings import SharedViews, all_footings
-from calibrant.comparison.odds import MASS_BINS
 from calibrant.comparison.questions import QuestionBlock, Resamples, resample_counts
+from calibrant.comparison.statements import MASS_BINS
 from calibrant.comparison.sums import ModelSums, model_sums
 from calibrant.comparison.survey import AnswerCounts, survey_block
 
@@ -28,17 +28,12 @@ Each: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 _HELD = 1 << 30
 
 
-class PairOptions(TypedDict):
-    """What the views of a pair depend on, see `compare_models`."""
+class ComparisonOptions(TypedDict, total=False):
+    """What a comparison is asked for, see `compare_models`; views of pairs take the first three."""
 
     bins: int
     target: str | float
     resamples: int
-
-
-class ComparisonOptions(PairOptions):
-    """What a comparison is asked for, see `compare_models`."""
-
     level: float
     lipschitz: float
     margin: float
@@ -106,7 +101,7 @@ def pair_views(
     read: BlockReader,
     parts: int,
     surveyed: dict[int, AnswerCounts],
-    options: PairOptions,
+    options: ComparisonOptions,
     each: Each = map,
 ) -> Iterator[tuple[int, int, SharedViews, list[PairViews]]]:
     """Yield, model by model, its own views and those pairs of it whose other model came before.
@@ -175,7 +170,7 @@ class _SecondPass:
     read: BlockReader
     parts: int
     surveyed: dict[int, AnswerCounts]
-    options: PairOptions
+    options: ComparisonOptions
 
     @property
     def alone(self) -> bool:

@@ -16,21 +16,19 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.comparison.odds import (
-    MASS_BINS,
-    NEAR_CLIP,
-    ShiftNodes,
-    log_odds,
-    shift_confidence,
-    shift_nodes,
-)
 from calibrant.comparison.questions import QuestionBlock, Resamples
 from calibrant.comparison.statements import (
+    MASS_BINS,
+    NEAR_CLIP,
     ComparisonDraws,
     ComparisonRows,
     Counts,
+    ShiftNodes,
     Statements,
+    log_odds,
     runs,
+    shift_confidence,
+    shift_nodes,
     sorted_rows,
 )
 from calibrant.comparison.survey import AnswerCounts, cell_index, mass_bins

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from scipy import sparse, special
 
-from calibrant.comparison.odds import MASS_BINS, log_odds
 from calibrant.comparison.questions import QuestionBlock, Resamples
+from calibrant.comparison.statements import MASS_BINS, log_odds
 from calibrant.core.arrays import Floats, Indices, Mask
 
 # Cells of equal width in log-odds: fine where confidences crowd, near 0 and near 1.

@@ -15,8 +15,8 @@ from scipy.special import ndtr
 from calibrant.comparison.compare import TableReader
 from calibrant.comparison.decision import ALPHA, adjusted
 from calibrant.comparison.entries import SPREAD, described_gaps
-from calibrant.comparison.intervals import normal_interval
-from calibrant.comparison.pipeline import PairOptions, pair_views, surveys
+from calibrant.comparison.evidence import normal_interval
+from calibrant.comparison.pipeline import ComparisonOptions, pair_views, surveys
 from calibrant.comparison.questions import QuestionBlock, align_models
 from calibrant.comparison.survey import graded_sums, paired_gap
 from calibrant.core.arrays import Floats, Indices, Mask, named_stream
@@ -246,7 +246,7 @@ def _confidence_gaps(
 ) -> Gaps:
     read = TableReader([block], [stream])
     surveyed = surveys(read, 1, resamples=resamples)
-    options: PairOptions = {"bins": _BINS, "resamples": resamples, "target": "weakest"}
+    options: ComparisonOptions = {"bins": _BINS, "resamples": resamples, "target": "weakest"}
     gaps: Gaps = {}
     for *_, pairs in pair_views(read, 1, surveyed, options):
         for pair, described in zip(pairs, described_gaps(pairs) if pairs else (), strict=True):

@@ -24,7 +24,7 @@ from calibrant.findings.documents.groups import (
     RulesTested,
 )
 from calibrant.trust.decision_risk import DecisionRisk
-from calibrant.trust.grouping_loss import GroupingLoss, mean_error
+from calibrant.trust.grouping_loss import GroupingLoss, unit_mean
 from calibrant.trust.segments import confidence_groups
 from calibrant.trust.tree_loss import BinnedGroupingLoss, TreeGroupingLoss
 
@@ -98,7 +98,7 @@ def groups_entry(
         n_evaluated=len(f) - finder.left_out_,
         mean_confidence=float(f.mean()),
         rate=float(y.mean()),
-        overall_gap=_mean(f - y, units, level),
+        overall_gap=unit_mean(f - y, units, level),
         grouping_loss=grouping,
         grouping_loss_at_least=loss.lower_,
         grouping_loss_p=loss.p_value_,
@@ -108,25 +108,32 @@ def groups_entry(
         brier=brier,
         rest=Estimate(remainder, 0.0, max(brier.high - display, remainder), n=brier.n, level=level),
         published_loss=_published(features, f, y, options, units),
-        decision=_decision(risk),
-        multiplicity=_multiplicity(finder),
+        decision=GroupDecision(
+            costs=risk.costs.to_dict(),
+            optimal_threshold=risk.costs.threshold,
+            threshold=risk.at,
+            total=risk.saved_,
+            calibration=risk.recalibrated_,
+            grouping=risk.beyond_,
+            saved=risk.saved_,
+            today=risk.today_,
+            changed=risk.changed_,
+        ),
+        multiplicity=RulesTested(
+            control="largest of all rules",
+            alpha=finder.alpha,
+            tested=finder.tested_,
+            critical=finder.search_.redrawn.critical,
+            pairs_left_out=finder.pairs_dropped_,
+            rows_left_out=finder.left_out_,
+            min_group=finder.min_group,
+        ),
         groups=[*_groups(finder, readable, (f, y, loss.fit_.corrected), units, risk)],
         stretches=finder.stretches_,
         groups_not_shown=max(len(finder.groups_) - _GROUPS_SHOWN, 0),
         differences=finder.differences_,
         reliability=_reliability(finder, readable, f, y),
     ), finder.corrector_
-
-
-def _mean(values: Floats, units: Ints | None, level: float) -> Estimate:
-    from calibrant.metrics.stats.intervals import normal_quantile
-
-    mean, n = float(values.mean()), len(values)
-    if units is not None:
-        units = np.unique(units, return_inverse=True)[1]
-        n = int(units.max()) + 1
-    half = normal_quantile(level) * mean_error(values, units) if n > 1 else math.inf
-    return Estimate(mean, mean - half, mean + half, n=n, level=level, interval="normal")
 
 
 def _published(
@@ -148,32 +155,6 @@ def _published(
     return Estimate(value, *ends, n=len(f), level=options.level)
 
 
-def _decision(risk: DecisionRisk) -> GroupDecision:
-    return GroupDecision(
-        costs=risk.costs.to_dict(),
-        optimal_threshold=risk.costs.threshold,
-        threshold=risk.at,
-        total=risk.saved_,
-        calibration=risk.recalibrated_,
-        grouping=risk.beyond_,
-        saved=risk.saved_,
-        today=risk.today_,
-        changed=risk.changed_,
-    )
-
-
-def _multiplicity(finder: confidence_groups.ConfidenceGroups) -> RulesTested:
-    return RulesTested(
-        control="largest of all rules",
-        alpha=finder.alpha,
-        tested=finder.tested_,
-        critical=finder.search_.redrawn.critical,
-        pairs_left_out=finder.pairs_dropped_,
-        rows_left_out=finder.left_out_,
-        min_group=finder.min_group,
-    )
-
-
 def _groups(
     finder: confidence_groups.ConfidenceGroups,
     frame: pl.DataFrame,
@@ -188,8 +169,8 @@ def _groups(
             inside = rule.mask(frame)
             f, y, corrected = (values[inside] for values in columns)
             questions = None if units is None else units[inside]
-            cost = _mean(risk.spent(f, y), questions, risk.level)
-            saved = _mean(risk.savings(f, y, corrected), questions, risk.level)
+            cost = unit_mean(risk.spent(f, y), questions, risk.level)
+            saved = unit_mean(risk.savings(f, y, corrected), questions, risk.level)
             group = replace(group, cost=cost, saved=saved)
         yield group
 

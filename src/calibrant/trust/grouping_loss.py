@@ -20,7 +20,7 @@ from calibrant.core.hints import Hint
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.findings.documents.groups import SizeTrend, TunedPair, TunedTrend
 from calibrant.metrics.recalibration.cross_fit import cross_fitted
-from calibrant.metrics.stats.intervals import mean_estimate
+from calibrant.metrics.stats.intervals import mean_estimate, normal_quantile
 from calibrant.trust.near_confidence import ConfidenceBasis, ConfidenceCells, least_squares
 from calibrant.trust.trees.boosting import FOLDS, Encoded, boosted_residuals, encode, fold_of_unit
 
@@ -196,14 +196,8 @@ class GroupingLoss:
         self.estimate_ = Estimate(
             self.value_, *self.interval_, n=n, level=self.level, interval="lower bound and ceiling"
         )
-
-        def mean(values: Floats) -> Estimate:
-            place, half = float(values.mean()), reach * mean_error(values, units)
-            return Estimate(
-                place, place - half, place + half, n=n, level=self.level, interval="normal"
-            )
-
-        self.calibration_, self.brier_ = mean(squares - left), mean(squares)
+        self.calibration_ = unit_mean(squares - left, units, self.level)
+        self.brier_ = unit_mean(squares, units, self.level)
 
 
 def mean_error(values: Floats, units: Ints | None) -> float:
@@ -214,6 +208,16 @@ def mean_error(values: Floats, units: Ints | None) -> float:
     sums = np.bincount(units, weights=values - values.mean())
     count = len(sums)
     return float(np.sqrt((sums**2).sum() * count / (count - 1))) / n
+
+
+def unit_mean(values: Floats, units: Ints | None, level: float) -> Estimate:
+    """Return a mean with its normal interval; rows of one unit count as one."""
+    mean, n = float(values.mean()), len(values)
+    if units is not None:
+        units = np.unique(units, return_inverse=True)[1]
+        n = int(units.max()) + 1
+    half = normal_quantile(level) * mean_error(values, units) if n > 1 else math.inf
+    return Estimate(mean, mean - half, mean + half, n=n, level=level, interval="normal")
 
 
 # Up to so many models all orders of their sizes are gone through; beyond, so many are drawn.

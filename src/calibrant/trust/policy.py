@@ -12,15 +12,14 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Floats, Mask
-from calibrant.core.document import read_by
+from calibrant.core.document import Stored, read_by
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.data.features import as_frame, level_text, require
 from calibrant.data.mend.learned_score import LearnedScore
 from calibrant.trust.policy_file import CONFIDENCE, Row, Said, SavedPolicy, Step, stated_confidence
-from calibrant.trust.prediction_sets import ClassSets
 from calibrant.trust.traffic_shift import GuardCheck, Profile, level_texts
-from calibrant.trust.units import DROP, STOP, UnitScore
+from calibrant.trust.units import DROP, STOP, ClassSets, UnitScore
 
 Decision: TypeAlias = Literal["answer", "ask"]
 
@@ -142,10 +141,11 @@ def as_rows(rows: Any) -> Any:
     return as_frame(rows).iter_rows(named=True)
 
 
-class RawScore:
+@dataclass(frozen=True)
+class RawScore(Stored):
     """The confidence itself."""
 
-    kind = "confidence"
+    kind = stored_as = "confidence"
     names = (CONFIDENCE,)
 
     def predict(self, frame: pl.DataFrame) -> Floats:
@@ -156,25 +156,16 @@ class RawScore:
         """Return the score of one row."""
         return stated_confidence(row) or 0.0
 
-    def to_dict(self) -> dict[str, str]:
-        """Return plain data."""
-        return {"kind": self.kind}
-
 
 Score = RawScore | LearnedScore | UnitScore | ClassSets
+_SCORES = {kind.kind: kind for kind in (RawScore, LearnedScore, UnitScore, ClassSets)}
 
 
 def score_from_dict(data: Mapping[str, Any]) -> Score:
     """Return the score that its `to_dict` described."""
-    if data["kind"] == RawScore.kind:
-        return RawScore()
-    if data["kind"] == LearnedScore.kind:
-        return LearnedScore.from_dict(data)
-    if data["kind"] == UnitScore.kind:
-        return UnitScore(data["how"])
-    if data["kind"] == ClassSets.kind:
-        return ClassSets(data["classes"])
-    raise InputError(f"unknown kind of score {data['kind']!r} in the policy")
+    if data["kind"] not in _SCORES:
+        raise InputError(f"unknown kind of score {data['kind']!r} in the policy")
+    return _SCORES[data["kind"]].from_dict(data)
 
 
 UNIT = "unit"

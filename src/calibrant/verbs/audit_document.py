@@ -31,7 +31,7 @@ from calibrant.findings.claims.dependence import (
     dependence_warnings,
 )
 from calibrant.findings.claims.grades import grading_warnings, step_of_checks, take_checks
-from calibrant.findings.claims.missing import missing_entry
+from calibrant.findings.claims.margins import missing_entry
 from calibrant.findings.claims.next_step import step_of_audit
 from calibrant.findings.claims.significance import adjust_p_values, classic_test
 from calibrant.findings.documents.audits import AuditBlock, Coverage, SemanticEntry

@@ -19,7 +19,7 @@ from calibrant.data import source_name
 from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head, input_files, recorded
 from calibrant.findings.claims.claim import Claim
-from calibrant.findings.claims.monitor import (
+from calibrant.findings.claims.labels import (
     day_warnings,
     late_warnings,
     monitor_claims,

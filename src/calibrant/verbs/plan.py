@@ -16,7 +16,7 @@ from calibrant.core.verb import Option, verb
 from calibrant.data import Scores, source_name
 from calibrant.data.sources.options import table_settings
 from calibrant.data.sources.provenance import document_head
-from calibrant.findings.claims.plan import (
+from calibrant.findings.claims.labels import (
     labelled_warning,
     leaderboard_claims,
     no_error_warning,

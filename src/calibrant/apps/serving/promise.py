@@ -25,7 +25,7 @@ from calibrant.data.reading.cells import meaning_of
 from calibrant.data.tables import read_table
 from calibrant.data.text_tables import read_cells
 from calibrant.findings.claims.claim import About
-from calibrant.findings.claims.monitor import PROMISE
+from calibrant.findings.claims.labels import PROMISE
 from calibrant.labels.watching.betting import PromiseWatch
 
 SCHEMA = "calibrant.serve_state/1"

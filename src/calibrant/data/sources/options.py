@@ -14,7 +14,7 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 
 if TYPE_CHECKING:
-    from calibrant.findings.claims.missing import Missing
+    from calibrant.findings.claims.margins import Missing
     from calibrant.metrics.blocks.cell_block import CellBlock
     from calibrant.metrics.blocks.row_block import RowBlock
     from calibrant.metrics.stats.dependence import Dependence

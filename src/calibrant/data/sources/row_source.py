@@ -28,7 +28,7 @@ from calibrant.data.sources.options import (
     not_searched,
 )
 from calibrant.findings.claims.data import coverage_document
-from calibrant.findings.claims.missing import Missing
+from calibrant.findings.claims.margins import Missing
 from calibrant.metrics.blocks.row_block import RowBlock
 
 if TYPE_CHECKING:

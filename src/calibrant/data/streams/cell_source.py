@@ -213,7 +213,7 @@ def sum_table(
 def _blocks(
     summed: SummedTable, options: AuditOptions, search: StreamSearch
 ) -> Iterator[SourceBlock]:
-    from calibrant.findings.claims.missing import Missing
+    from calibrant.findings.claims.margins import Missing
 
     grid = summed.streamed.plan.grid
     note = (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from calibrant.core.document import given_places, kind_of
 from calibrant.core.hints import TABLE, Call, declared_options
 from calibrant.findings.claims.claim import Claim
-from calibrant.findings.claims.monitor import traffic_step
+from calibrant.findings.claims.labels import traffic_step
 from calibrant.findings.documents.audits import AuditBlock
 
 Document = Mapping[str, Any]

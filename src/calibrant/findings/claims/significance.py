@@ -72,7 +72,7 @@ def block_tests(
     margin
         Errors and mean gaps below it do not matter.
     missing
-        What is known about answers without a confidence, see `calibrant.findings.claims.missing`.
+        What is known about answers without a confidence, see `calibrant.findings.claims.margins`.
     """
     cells, gap, auroc = block.cell_error, metrics["confidence_gap"], metrics["auroc"]
     few = cells.clusters is not None and cells.clusters.count < FEWEST

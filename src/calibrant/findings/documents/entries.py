@@ -216,12 +216,14 @@ class CompareEntry(Part, frozen=True, kw_only=True):
     verification: Verification | None = None
 
 
-class SharedAnswers(Part, frozen=True, kw_only=True):
-    """What two models say where both have one outcome."""
+class SharedAnswers(msgspec.Struct, frozen=True):
+    """Each model's mean confidence, and how often it said what, where both have an outcome."""
 
     n: int = 0
-    histogram_a: list[int] = msgspec.field(default_factory=list)
-    histogram_b: list[int] = msgspec.field(default_factory=list)
+    a: EstimateEntry | None = None
+    histogram_a: list[int] = []
+    b: EstimateEntry | None = None
+    histogram_b: list[int] = []
 
 
 class PairEntry(Part, frozen=True, kw_only=True):

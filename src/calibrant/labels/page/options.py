@@ -19,7 +19,7 @@ from calibrant.findings.claims.dependence import (
     dependence_notes,
     pool_sentence,
 )
-from calibrant.findings.claims.plan import label_claims
+from calibrant.findings.claims.labels import label_claims
 from calibrant.findings.documents.fields import typed
 from calibrant.labels.labelling.designs import DEFAULT_DESIGN
 from calibrant.labels.labelling.estimates import pool_estimate

@@ -8,7 +8,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from calibrant.core.arrays import Floats, Ints, named_stream
 from calibrant.core.errors import InputError, require_choice, require_known
@@ -231,28 +230,14 @@ class Cascade(SavedPolicy):
     def route_batch(
         self, features: Any, confidence: Any, *, answer_features: Mapping[str, Any] | None = None
     ) -> Choice:
-        """Return who answers each of many queries; a model's risk is computed where it is asked."""
+        """Return who answers each of many queries."""
         frame = as_frame(features)
-        n = frame.height
-        confidences = model_matrix(confidence, self.models, n, "confidence")
+        confidences = model_matrix(confidence, self.models, frame.height, "confidence")
         extra = {name: as_frame(table) for name, table in (answer_features or {}).items()}
-        choice, request = np.full(n, -1), np.full(n, len(self.stages_))
-        best, best_risk = np.full(n, len(self.stages_) - 1), np.full(n, np.inf)
-        pending = np.arange(n)
-        for position, stage in enumerate(self.stages_):
-            part = frame if len(pending) == n else frame[pending]
-            if stage.name in extra:
-                part = pl.concat([part, extra[stage.name][pending]], how="horizontal")
-            risk = stage.risk(part, confidences[pending, position], self.aim)
-            lower = risk < best_risk[pending]
-            best[pending[lower]], best_risk[pending[lower]] = position, risk[lower]
-            stops = risk <= self.tolerance
-            choice[pending[stops]], request[pending[stops]] = position, position + 1
-            pending = pending[~stops]
-            if not pending.size:
-                break
-        choice[pending] = best[pending] if self.fallback == "lowest" else len(self.stages_) - 1
-        return Choice(choice, request)
+        # Neither grades nor prices enter a risk.
+        nothing = np.full_like(confidences, np.nan)
+        answers = Answers(tuple(self.models), frame, confidences, nothing, nothing, extra)
+        return choose(self.risk(answers), self.tolerance, fallback=self.fallback)
 
     def route(self, features: Row, answers_so_far: Mapping[str, Said]) -> Step:
         """Return what to do next with one query.

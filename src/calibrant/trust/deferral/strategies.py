@@ -129,7 +129,7 @@ class _Fitting:
         curves = []
         for part in self.parts:
             prepared = model.prepare(part)
-            halves = [model.run_many(prepared, prices, direct=direct) for direct in (False, True)]
+            halves = [model.run(prepared, prices, direct=direct) for direct in (False, True)]
             points = [pair for person, paid in halves for pair in zip(person, paid, strict=True)]
             curves.append(_curve(np.arange(len(dials), dtype=np.float64), part, aim, points))
         return FittedStrategy("value", ValuePolicy(model, 0.0, direct=False), dials, curves)

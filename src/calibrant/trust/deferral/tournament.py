@@ -24,7 +24,7 @@ from calibrant.findings.documents.decisions import (
     Strategy,
 )
 from calibrant.trust.deferral.answers import Aim, Answers
-from calibrant.trust.deferral.split_intervals import SplitMeans
+from calibrant.trust.deferral.mixing import SplitMeans
 from calibrant.trust.deferral.strategies import (
     STRATEGIES,
     CostCurve,

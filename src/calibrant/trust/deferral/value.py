@@ -154,23 +154,18 @@ class ValueModel(Stored):
             cost[state.asked] = np.maximum(design @ state.cost.T, _CHEAPEST * self.price_)
         return StateTable(answers, chance, cost)
 
-    def run(self, prepared: StateTable, money: float, *, direct: bool) -> tuple[Ints, Floats]:
-        """Return who answers each question and what was spent.
+    def run(self, prepared: StateTable, money: Floats, *, direct: bool) -> tuple[Ints, Floats]:
+        """Return who answers and what was spent, shape (prices, rows), for many prices at once.
 
         Parameters
         ----------
         prepared
             The rows.
         money
-            How much of a chance of being right one unit of cost is worth.
+            How much of a chance of being right one unit of cost is worth, shape (prices,).
         direct
             Whether the first model is chosen by the question; else the cheapest is asked first.
         """
-        answer, cost = self.run_many(prepared, np.array([money]), direct=direct)
-        return answer[0], cost[0]
-
-    def run_many(self, prepared: StateTable, money: Floats, *, direct: bool) -> tuple[Ints, Floats]:
-        """Return who answers and what was spent, shape (prices, rows), for many prices at once."""
         n = len(prepared.answers)
         cost, answer = np.zeros((len(money), n)), np.full((len(money), n), -1)
         here: dict[Asked, Mask] = {(): np.ones((len(money), n), dtype=bool)}

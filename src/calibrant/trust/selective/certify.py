@@ -141,6 +141,17 @@ def rows_per_label(score: Floats, wrong: Floats, cluster: Ints, grid: Floats) ->
     return worth
 
 
+def worth_curve(
+    score: Floats, wrong: Floats, grid: Floats, mix: TrafficMix | None, cluster: Ints | None
+) -> tuple[Floats, Floats]:
+    """Return what the labels at each threshold are worth, and errors among them."""
+    rows, errors = (error_curve if mix is None else mix.curve)(score, wrong, grid)
+    if cluster is None:
+        return rows, errors
+    worth = rows_per_label(score, wrong, cluster, grid)
+    return rows / worth, errors / worth
+
+
 def certify(
     score: Floats,
     wrong: Floats,
@@ -166,13 +177,8 @@ def certify(
     if not len(score):
         return Certified(np.empty(0))
     grid = threshold_grid(score)
-    reached, errors = error_curve(score, wrong, grid)
-    rows = reached
-    if mix is not None:
-        rows, errors = mix.curve(score, wrong, grid)
-    if cluster is not None:
-        worth = rows_per_label(score, wrong, cluster, grid)
-        rows, errors = rows / worth, errors / worth
+    reached, _ = error_curve(score, wrong, grid)
+    rows, errors = worth_curve(score, wrong, grid, mix, cluster)
     able = rows >= fewest_rows(max_error, STARTS[0.0] * delta)
     chance = chance_of_so_few(errors, rows, max_error)
     brought = delta * weights_of_steps(reached / len(score), able)

@@ -21,7 +21,6 @@ from calibrant.findings.documents.decisions import (
     AskedGroup,
     DecideCost,
     DecideEntry,
-    DecidePromise,
     MoreLabels,
     ThresholdPoint,
 )
@@ -44,6 +43,7 @@ from calibrant.trust.selective.labels import (
     asked_groups,
     cross_fitted_cost,
     cut_above,
+    decide_entry,
     enough_labels,
     group_codes,
     group_entry,
@@ -338,27 +338,14 @@ class Selective:
         self, model: str, method: str, correct: Floats, path: str | None = None, **more: Any
     ) -> DecideEntry:
         """Return the entry of a document: what was found, of whom, and where it was saved."""
-        policy, promise = self.policy_, self.policy_.promise
-        return DecideEntry(
-            model=model,
-            method=method,
+        return decide_entry(
+            model,
+            method,
+            self.policy_,
             n=len(correct),
             rate=float(correct.mean()),
-            max_error=self.max_error,
-            delta=None if self.max_error is None else self.delta,
-            certified=bool(promise["certified"]),
-            score=policy.score.kind,
-            needs=list(policy.needs),
-            threshold=policy.threshold,
-            promise=DecidePromise(
-                whose=promise["for"],
-                group=promise["group"],
-                traffic_rows=promise["traffic_rows"],
-                asked=self.asked_,
-                groups=self.groups_,
-            ),
-            answered=self.share_,
-            error=self.error_,
+            asked=self.asked_,
+            groups=self.groups_,
             labels_needed=self.labels_needed_,
             more_labels=self.more_,
             cost=self.cost_,

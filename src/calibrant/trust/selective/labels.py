@@ -14,9 +14,18 @@ from scipy.special import betaincinv, expit
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.findings.documents.decisions import AnsweredGroup, AskedGroup, DecideCost, MoreLabels
+from calibrant.findings.documents.decisions import (
+    AnsweredGroup,
+    AskedGroup,
+    DecideCost,
+    DecideEntry,
+    DecidePromise,
+    MoreLabels,
+)
 from calibrant.metrics.stats.intervals import mean_estimate, wilson_estimate
 from calibrant.metrics.stats.regressions import logistic_fit
+from calibrant.trust.policy import Score, SelectivePolicy
+from calibrant.trust.policy_file import CONFIDENCE
 from calibrant.trust.selective.certify import (
     STARTS,
     AskingCosts,
@@ -25,14 +34,13 @@ from calibrant.trust.selective.certify import (
     certify,
     chance_of_so_few,
     cheapest,
-    error_curve,
     fewest_rows,
     passed_steps,
-    rows_per_label,
     threshold_grid,
     weights_of_steps,
+    worth_curve,
 )
-from calibrant.trust.traffic_shift import level_texts
+from calibrant.trust.traffic_shift import Profile, level_texts
 
 # A category with fewer labels is asked, always.
 LEAST_LABELS = 15
@@ -63,8 +71,8 @@ class CertifyingLabels:
 
     def certify(self, max_error: float, delta: float) -> Certified:
         """Return the thresholds that these labels certify."""
-        more: Mapping[str, Any] = {"mix": self.mix, "cluster": self.cluster}
-        return certify(self.score, self.wrong, max_error=max_error, delta=delta, **more)
+        limits: Any = {"max_error": max_error, "delta": delta}
+        return certify(self.score, self.wrong, **limits, mix=self.mix, cluster=self.cluster)
 
     @property
     def weight(self) -> Floats:
@@ -76,12 +84,7 @@ class CertifyingLabels:
 
     def curve(self, grid: Floats) -> tuple[Floats, Floats]:
         """Return what the labels at each threshold are worth, and errors among them."""
-        measure = self.mix.curve if self.mix is not None else error_curve
-        rows, errors = measure(self.score, self.wrong, grid)
-        if self.cluster is None:
-            return rows, errors
-        worth = rows_per_label(self.score, self.wrong, self.cluster, grid)
-        return rows / worth, errors / worth
+        return worth_curve(self.score, self.wrong, grid, self.mix, self.cluster)
 
 
 def enough_labels(
@@ -152,6 +155,69 @@ def group_entry(name: str, labels: CertifyingLabels, cut: float) -> AnsweredGrou
         answered=wilson_estimate(float(values.mean()), n),
         error=error,
         certified=bool(np.isfinite(cut)),
+    )
+
+
+def labelled_policy(
+    score: Score,
+    threshold: float | None,
+    limits: Mapping[str, float],
+    answered: Estimate,
+    error: Estimate,
+    confidence: Floats,
+    *,
+    made: str,
+    fitted_on: Mapping[str, Any],
+) -> SelectivePolicy:
+    """Return a policy that is promised for what is like the labels, all of it together.
+
+    Parameters
+    ----------
+    score, threshold, made, fitted_on
+        As in `SelectivePolicy`.
+    limits
+        ``max_error`` and ``delta``.
+    answered, error
+        What is answered on the labels, and the error among it.
+    confidence
+        Confidences that later traffic is held against.
+    """
+    promise = {
+        **limits,
+        "certified": threshold is not None,
+        "for": "labelled",
+        "group": None,
+        "traffic_rows": None,
+        "share_answered": answered,
+        "error_among_answered": error,
+    }
+    profile = Profile.of(pl.DataFrame({CONFIDENCE: confidence}))
+    return SelectivePolicy(score, threshold, promise, made, answered.n, fitted_on, profile)
+
+
+def decide_entry(model: str, method: str, policy: SelectivePolicy, **more: Any) -> DecideEntry:
+    """Return the entry of a document: what a policy promises, of whom, and what else is known."""
+    promise = policy.promise
+    of_whom = DecidePromise(
+        whose=promise["for"],
+        group=promise["group"],
+        traffic_rows=promise["traffic_rows"],
+        asked=more.pop("asked", []),
+        groups=more.pop("groups", []),
+    )
+    return DecideEntry(
+        model=model,
+        method=method,
+        max_error=promise["max_error"],
+        delta=promise["delta"],
+        certified=bool(promise["certified"]),
+        score=policy.score.kind,
+        needs=list(policy.needs),
+        threshold=policy.threshold,
+        promise=of_whom,
+        answered=promise["share_answered"],
+        error=promise["error_among_answered"],
+        **{"labels_needed": None, "more_labels": [], "cost": None, **more},
     )
 
 

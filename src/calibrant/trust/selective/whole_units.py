@@ -14,18 +14,15 @@ from calibrant.core.hints import Hint
 from calibrant.data.score_table import CLUSTER, ScoreBlock, Scores
 from calibrant.findings.documents.decisions import (
     DecideEntry,
-    DecidePromise,
     DecideUnit,
     ThresholdPoint,
     UnitField,
 )
 from calibrant.metrics.stats.intervals import wilson_estimate
 from calibrant.trust.policy import SelectivePolicy
-from calibrant.trust.policy_file import CONFIDENCE
 from calibrant.trust.selective.certify import certify, fewest_rows, threshold_grid
 from calibrant.trust.selective.fit import Selective
-from calibrant.trust.selective.labels import proportions
-from calibrant.trust.traffic_shift import Profile
+from calibrant.trust.selective.labels import decide_entry, labelled_policy, proportions
 from calibrant.trust.units import (
     DROP,
     STOP,
@@ -190,19 +187,10 @@ class WholeUnits:
         ]
         cut = np.inf if place is None else place
         self._wrong = (requirement > 0).astype(np.float64)
-        self._share = wilson_estimate(float((c > cut).mean()), count)
-        self._error = proportions(np.array([(requirement > cut).sum() * 1.0]), np.array([count]))[0]
-        promise = {
-            "max_error": limit, "delta": self.delta, "certified": place is not None,
-            "for": "labelled",
-            "group": None, "traffic_rows": None, "share_answered": self._share,
-            "error_among_answered": self._error,
-        }  # fmt: skip
-        profile = Profile.of(pl.DataFrame({CONFIDENCE: c}))
-        made, origin = about["made"], about["fitted_on"]
-        self.policy_ = SelectivePolicy(
-            UnitScore(DROP), place, promise, made, count, origin, profile, {}, None
-        )
+        answered = wilson_estimate(float((c > cut).mean()), count)
+        error = proportions(np.array([(requirement > cut).sum() * 1.0]), np.array([count]))[0]
+        limits = {"max_error": limit, "delta": self.delta}
+        self.policy_ = labelled_policy(UnitScore(DROP), place, limits, answered, error, c, **about)
         self.unit_ = self._described(None, None)
         return self
 
@@ -212,27 +200,15 @@ class WholeUnits:
         """Return the entry of a document: `n` counts units."""
         if self.how != DROP:
             return self.rule.entry(model, method, 1 - self._wrong, path, unit=self.unit_)
-        limit, count = self.rule.max_error, len(self._wrong)
-        few = fewest_rows(limit or 1.0, self.delta)
-        return DecideEntry(
-            model=model,
-            method=method,
+        count = len(self._wrong)
+        few = fewest_rows(self.rule.max_error or 1.0, self.delta)
+        return decide_entry(
+            model,
+            method,
+            self.policy_,
             n=count,
             rate=1 - float(self._wrong.mean()),
-            max_error=limit,
-            delta=self.delta,
-            certified=self.policy_.threshold is not None,
-            score=self.policy_.score.kind,
-            needs=list(self.policy_.needs),
-            threshold=self.policy_.threshold,
-            promise=DecidePromise(
-                whose="labelled", group=None, traffic_rows=None, asked=[], groups=[]
-            ),
-            answered=self._share,
-            error=self._error,
             labels_needed=few if count < few else None,
-            more_labels=[],
-            cost=None,
             curve=self.curve,
             path=path,
             unit=self.unit_,

@@ -1,25 +1,18 @@
 """Regression trees as plain arrays: grown by scikit-learn, walked and stored by ourselves."""
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats, Indices, Mask
+from calibrant.core.arrays import Floats
 from calibrant.core.document import Stored
 
 Ints = npt.NDArray[np.int32]
 
-_Walk: TypeAlias = tuple[Indices, Floats, Indices, Mask]
-
 # Beyond this many rows features are cut into bins first: many equal values are quick to sort.
 _EXACT_UP_TO = 10_000
 _MOST_BINS = 256
-
-# Small enough that the rows of a chunk stay in cache while they walk down the tree.
-_CHUNK = 16_384
-_COMPRESS_EVERY = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +60,17 @@ class Tree(Stored):
         return parent
 
     def apply(self, matrix: Floats) -> Ints:
-        """Return the leaf number of each row; -1 where a feature is NaN (unseen category).
-
-        Quickest where `matrix` has its columns in one piece (Fortran order), as encoders make it.
-        """
-        columns = np.asfortranarray(matrix, dtype=np.float64)
-        leaves = np.empty(len(columns), dtype=np.int32)
-        walk = self._walk_arrays()
-        for start in range(0, len(columns), _CHUNK):
-            stop = min(start + _CHUNK, len(columns))
-            leaves[start:stop] = self.leaf[_descend(columns, start, stop, walk)]
-        if np.isnan(columns.sum()):
-            leaves[np.isnan(columns).any(axis=1)] = -1
+        """Return the leaf number of each row; -1 where a feature is NaN (unseen category)."""
+        rows = np.arange(len(matrix))
+        node = np.zeros(len(matrix), dtype=np.intp)
+        while rows.size:
+            rows = rows[self.feature[node[rows]] >= 0]
+            here = node[rows]
+            goes_left = matrix[rows, self.feature[here]] <= self.threshold[here]
+            node[rows] = np.where(goes_left, self.left[here], self.right[here])
+        leaves = self.leaf[node]
+        leaves[np.isnan(matrix).any(axis=1)] = -1
         return leaves
-
-    def _walk_arrays(self) -> _Walk:
-        """Return the nodes for walking: a leaf sends every row to itself."""
-        inner = self.feature >= 0
-        itself = np.arange(len(inner))
-        children = np.empty(2 * len(inner), dtype=np.intp)
-        children[0::2] = np.where(inner, self.right, itself)
-        children[1::2] = np.where(inner, self.left, itself)
-        return (
-            np.where(inner, self.feature, 0).astype(np.intp),
-            np.where(inner, self.threshold, np.inf),
-            children,
-            inner,
-        )
 
     def apply_one(self, row: list[float]) -> int:
         """Return the leaf number of one row, without the overhead of arrays."""
@@ -108,32 +85,6 @@ class Tree(Stored):
     def leaf_values(self) -> Floats:
         """Return the value of each leaf, in the order of leaf numbers."""
         return self.value[self.feature < 0]
-
-
-def _descend(columns: Floats, start: int, stop: int, walk: _Walk) -> Indices:
-    """Return the node where each row from `start` to `stop` ends."""
-    feature, threshold, children, inner = walk
-    flat = columns.ravel(order="K")
-    height = len(columns)
-    ends = np.zeros(stop - start, dtype=np.intp)
-    active = np.arange(stop - start, dtype=np.intp)
-    row = active + start
-    here = np.zeros(len(active), dtype=np.intp)
-    while active.size:
-        for _ in range(_COMPRESS_EVERY):
-            place = feature.take(here)
-            place *= height
-            place += row
-            goes_left = flat.take(place) <= threshold.take(here)
-            here *= 2
-            here += goes_left
-            here = children.take(here)
-        going = inner.take(here)
-        if not going.all():
-            arrived = ~going
-            ends[active[arrived]] = here[arrived]
-            active, row, here = active[going], row[going], here[going]
-    return ends
 
 
 def grow_tree(
@@ -180,8 +131,7 @@ def grow_tree(
     for feature, ends in enumerate(edges):
         splits = nodes.feature == feature
         threshold[splits] = ends[threshold[splits].astype(np.intp)]
-    # With a limit of leaves scikit-learn numbers nodes by gain; ours are in reading order.
-    return _preorder(
+    return Tree(
         np.where(inner, nodes.feature, -1).astype(np.int32),
         np.where(inner, threshold, 0.0),
         np.where(inner, nodes.children_left, -1).astype(np.int32),
@@ -202,19 +152,3 @@ def bin_edges(values: Floats, most: int) -> Floats:
     if len(distinct) <= most:
         return (distinct[1:] + distinct[:-1]) / 2
     return np.unique(np.quantile(values, np.linspace(0, 1, most + 1)[1:-1]))
-
-
-def _preorder(feature: Ints, threshold: Floats, left: Ints, right: Ints, value: Floats) -> Tree:
-    """Return the tree with nodes in reading order: parent, left side, right side."""
-    order: list[int] = []
-    stack = [0]
-    while stack:
-        node = stack.pop()
-        order.append(node)
-        if feature[node] >= 0:
-            stack += [int(right[node]), int(left[node])]
-    old = np.asarray(order)
-    new = np.empty(len(order) + 1, dtype=np.int32)
-    new[old] = np.arange(len(order), dtype=np.int32)
-    new[-1] = -1
-    return Tree(feature[old], threshold[old], new[left[old]], new[right[old]], value[old])
