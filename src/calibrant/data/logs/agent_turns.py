@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -98,11 +98,38 @@ class Runs:
         """Whether any reply calls a tool."""
         return bool(self.unanswered) or any(self.steps.values())
 
-    def list_unanswered(self, log: ForeignLog) -> None:
-        """List the runs that end without an answer."""
+    def add_to(
+        self,
+        log: ForeignLog,
+        opinions: Mapping[str, exchange.Raw],
+        model: Callable[[str], str],
+        tokens: Callable[[str], Sequence[Any] | None] = lambda _: None,
+    ) -> None:
+        """Add the turns of every run, and list the runs that end without an answer.
+
+        Parameters
+        ----------
+        log
+            Takes turns and problems.
+        opinions
+            What was said of each span, by name.
+        model, tokens
+            Model and tokens of a span.
+        """
         for run, steps in self.unanswered.items():
             tools = ", ".join(self.by_id[steps[-1]].tools)
             log.problem(f"run {run}", f"it ends with a call of {tools} and has no answer")
+        for answer, steps in self.steps.items() if self.has_tools else ():
+            turns = [
+                AgentTurn(
+                    self.by_id[place].tools,
+                    opinions.get(place, {}).get(exchange.CONFIDENCE),
+                    tokens(place),
+                )
+                for place in (*steps, answer)
+            ]
+            grade = exchange.grade_among(opinions.get(answer, {}), log.options.grade).correct
+            add_run(log, self.runs[answer], model(answer), grade, turns)
 
     def judged(self, place: str) -> str | None:
         """Return the reply that an opinion on a span is about; None where that is not told."""

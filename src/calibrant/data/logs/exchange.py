@@ -183,6 +183,13 @@ def _flat(opinions: Raw) -> dict[str, str | None]:
     return matches
 
 
+def named_items(items: Iterable[Any] | None) -> Iterator[tuple[str, Raw]]:
+    """Yield what was said under a name, with the name."""
+    for item in items or ():
+        if isinstance(item, Mapping) and "name" in item:
+            yield str(item["name"]), item
+
+
 def by_person(name: str, kind: object) -> str:
     """Return the name of a score, marked where a person gave it: judges use the same names.
 

@@ -7,6 +7,7 @@ keeps no probabilities. Two layouts are read: that of 0.9 and later, and the fla
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -141,15 +142,6 @@ class _Row:
     name: str | None = None
 
 
-@dataclass(slots=True)
-class _Seen:
-    """What all rows together show."""
-
-    spread: bool = False
-    chosen: int = 0
-    other_grade: int = 0
-
-
 def read_lighteval(log: ForeignLog) -> None:
     """Read the details of one task."""
     path, grade = log.path, log.options.grade
@@ -165,7 +157,8 @@ def read_lighteval(log: ForeignLog) -> None:
         raise InputError("not the columns of LightEval's details")
     log.expected = table.height
     model, task = _model_and_task(path)
-    observed = _Seen()
+    # What all rows together show: options chosen, those of unequal likelihood, other grades.
+    observed: Counter[str] = Counter()
 
     def exchanges(numbered: tuple[int, Raw]) -> Iterator[Exchange]:
         number, values = numbered
@@ -190,13 +183,12 @@ def read_lighteval(log: ForeignLog) -> None:
 
     rows = enumerate(table.iter_rows(named=True), start=1)
     exchange.read_exchanges(log, ((f"row {row[0]}", row) for row in rows), exchanges)
-    if observed.other_grade:
+    if observed["other grade"]:
         log.note(
-            f"{observed.other_grade} of {observed.chosen} questions have another grade in "
-            "LightEval, whose "
-            "metric may normalise by length: here the most likely option is graded"
+            f"{observed['other grade']} of {observed['chosen']} questions have another grade in "
+            "LightEval, whose metric may normalise by length: here the most likely option is graded"
         )
-    if observed.chosen and not observed.spread:
+    if observed["chosen"] and not observed["spread"]:
         # The same number for every option of every question was never computed by a model.
         log.note(
             "all options have the same log-likelihood, which is a placeholder of the writer; it "
@@ -267,15 +259,15 @@ def _model_and_task(path: Path) -> tuple[str, str]:
     return "model", task
 
 
-def _choice(about: Exchange, row: _Row, observed: _Seen, grade: str | None) -> Exchange:
+def _choice(about: Exchange, row: _Row, observed: Counter[str], grade: str | None) -> Exchange:
     # Twice as many: those behind are the options without the question.
     logs = row.logs[: len(row.choices)]
     choice, share = exchange.most_likely(logs)
     correct = float(choice in row.gold)
     theirs = exchange.grade_value(row.metrics.get(grade or "acc"))
-    observed.chosen += 1
-    observed.spread |= max(logs) != min(logs)
-    observed.other_grade += theirs is not None and theirs != correct
+    observed["chosen"] += 1
+    observed["spread"] += max(logs) != min(logs)
+    observed["other grade"] += theirs is not None and theirs != correct
     return replace(
         about,
         answer=row.choices[choice].strip(),

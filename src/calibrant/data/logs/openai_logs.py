@@ -111,15 +111,8 @@ def read_openai_graders(log: ForeignLog) -> None:
         reply, request = sample.get("output") or (), sample.get("input") or ()
         if not reply:
             raise exchange.NoAnswerError("the item has no answer of a model")
-        results = [
-            each_item
-            for each_item in item["results"]
-            if isinstance(each_item, Mapping) and "name" in each_item
-        ]
-        grades = {
-            str(each_item["name"]): each_item.get("score", each_item.get("passed"))
-            for each_item in results
-        }
+        results = exchange.named_items(item["results"])
+        grades = {name: result.get("score", result.get("passed")) for name, result in results}
         grade = exchange.grade_among(grades, log.options.grade)
         fields = exchange.mapping_in(item.get("datasource_item"))
         return [

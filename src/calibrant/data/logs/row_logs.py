@@ -207,6 +207,21 @@ read_every_eval_ever = partial(_read, _sample)
 # -- outputs of batches: a line per request --------------------------------------------------------
 
 
+def _ungraded(
+    question: str, answer: str, model: Any, *spent: Any, **more: Any
+) -> exchange.Exchange:
+    """Return an answer of a batch; `spent` are tokens of prompt and answer, and why it ended."""
+    return exchange.Exchange(
+        question_id=question,
+        question="",
+        answer=answer,
+        model=str(model),
+        grade=_UNGRADED,
+        details=_spent(*spent),
+        **more,
+    )
+
+
 def _openai(row: exchange.Raw) -> Iterator[exchange.Exchange]:
     """Every choice is a draw of the question named by ``custom_id``."""
     question, response = str(row["custom_id"]), row["response"]
@@ -216,19 +231,15 @@ def _openai(row: exchange.Raw) -> Iterator[exchange.Exchange]:
     body = response["body"]
     usage = body.get("usage") or {}
     for choice in body.get("choices") or [_as_choice(body)]:
-        yield exchange.Exchange(
-            question_id=question,
-            question="",
-            answer=choice["message"].get("content") or "",
-            model=str(body["model"]),
+        yield _ungraded(
+            question,
+            choice["message"].get("content") or "",
+            body["model"],
+            usage.get("prompt_tokens", usage.get("input_tokens")),
+            usage.get("completion_tokens", usage.get("output_tokens")),
+            choice.get("finish_reason"),
             draw=int(choice["index"]),
-            grade=_UNGRADED,
             tokens=(choice.get("logprobs") or {}).get("content"),
-            details=_spent(
-                usage.get("prompt_tokens", usage.get("input_tokens")),
-                usage.get("completion_tokens", usage.get("output_tokens")),
-                choice.get("finish_reason"),
-            ),
         )
 
 
@@ -253,15 +264,13 @@ def _anthropic(row: exchange.Raw) -> Iterator[exchange.Exchange]:
     message = result["message"]
     usage = message.get("usage") or {}
     blocks = [block for block in message["content"] if block.get("type", "text") == "text"]
-    yield exchange.Exchange(
-        question_id=question,
-        question="",
-        answer="".join(str(block["text"]) for block in blocks),
-        model=str(message.get("model") or "model"),
-        grade=_UNGRADED,
-        details=_spent(
-            usage.get("input_tokens"), usage.get("output_tokens"), message.get("stop_reason")
-        ),
+    yield _ungraded(
+        question,
+        "".join(str(block["text"]) for block in blocks),
+        message.get("model") or "model",
+        usage.get("input_tokens"),
+        usage.get("output_tokens"),
+        message.get("stop_reason"),
     )
 
 
@@ -273,18 +282,14 @@ def _gemini(row: exchange.Raw) -> Iterator[exchange.Exchange]:
     for candidate in response["candidates"]:
         parts = candidate["content"]["parts"]
         tokens = (candidate.get("logprobsResult") or {}).get("chosenCandidates") or ()
-        yield exchange.Exchange(
-            question_id=question,
-            question="",
-            answer="".join(str(part.get("text", "")) for part in parts if not part.get("thought")),
-            model=str(response.get("modelVersion") or "model"),
-            grade=_UNGRADED,
+        yield _ungraded(
+            question,
+            "".join(str(part.get("text", "")) for part in parts if not part.get("thought")),
+            response.get("modelVersion") or "model",
+            usage.get("promptTokenCount"),
+            usage.get("candidatesTokenCount"),
+            str(candidate.get("finishReason") or "").lower() or None,
             tokens=[{"token": item["token"], "logprob": item["logProbability"]} for item in tokens],
-            details=_spent(
-                usage.get("promptTokenCount"),
-                usage.get("candidatesTokenCount"),
-                str(candidate.get("finishReason") or "").lower() or None,
-            ),
         )
 
 

@@ -41,19 +41,13 @@ def read_otel(log: ForeignLog) -> None:
     rows = numbered("answer", answers)
     exchange.read_exchanges(log, rows, lambda span: _exchanges(span, reply[span.id], options))
     by_id = {span.id: span for span in spans}
-    runs.list_unanswered(log)
-    for answer, steps in runs.steps.items() if runs.has_tools else ():
-        grade = exchange.grade_among(_plain(reply[answer]), options.grade).correct
-        turns = [
-            AgentTurn(runs.by_id[p].tools, _plain(reply[p]).get("confidence"))
-            for p in (*steps, answer)
-        ]
-        add_run(log, runs.runs[answer], _model(by_id[answer]), grade, turns)
+    opinions = {place: _plain(values) for place, values in reply.items()}
+    runs.add_to(log, opinions, lambda place: _model(by_id[place]))
 
 
-def _plain(confidence: exchange.Raw) -> exchange.Raw:
+def _plain(opinions: exchange.Raw) -> dict[str, Any]:
     """Return what was said of a reply by others than calibrant."""
-    return {name: value for name, value in confidence.items() if not name.startswith(_OWN)}
+    return {name: value for name, value in opinions.items() if not name.startswith(_OWN)}
 
 
 def _model(span: _Span) -> str:
@@ -179,7 +173,7 @@ def _exchanges(
         for name, value in statement.items()
         if name.startswith(_OWN) and (number := exchange.number_in(value)) is not None
     }
-    peers = {name: value for name, value in statement.items() if not name.startswith(_OWN)}
+    peers = _plain(statement)
     confidence = peers.pop(exchange.CONFIDENCE, None)
     replies, grade = _replies(span), exchange.grade_among(peers, options.grade)
     only = len(replies) == 1

@@ -13,7 +13,7 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.data.formats import entries_below
 from calibrant.data.logs import exchange
-from calibrant.data.logs.agent_turns import AgentTurn, Runs, Turn, add_run
+from calibrant.data.logs.agent_turns import Runs, Turn
 from calibrant.data.logs.json_text import KINDS, as_text, json_or_none, json_rows, numbered
 from calibrant.data.logs.log import ForeignLog
 from calibrant.data.logs.recognise import ROWS, fits
@@ -50,7 +50,16 @@ def read_phoenix(log: ForeignLog) -> None:
 
     exchange.read_exchanges(log, rows, exchanges)
     if runs.has_tools:
-        _add_runs(log, runs, {str(row[_SPAN]): row for row in spans}, annotations)
+        by_id = {str(row[_SPAN]): row for row in spans}
+        opinions = {
+            place: {name: x for name, _, x in reply} for place, reply in annotations.items()
+        }
+        runs.add_to(
+            log,
+            opinions,
+            lambda place: _model(by_id[place]),
+            lambda place: _tokens(by_id[place]["attributes.output.value"]),
+        )
 
 
 def _turn(row: exchange.Raw) -> Turn:
@@ -88,27 +97,8 @@ def _of_replies(
     return reply
 
 
-def _add_runs(
-    log: ForeignLog,
-    runs: Runs,
-    rows: Mapping[str, exchange.Raw],
-    annotations: Mapping[str, _Said],
-) -> None:
-    """Add the turns of every run, and list those that end without an answer."""
-    runs.list_unanswered(log)
-    for answer, steps in runs.steps.items():
-        values = {name: x for name, _, x in annotations.get(answer, [])}
-        turns = [
-            AgentTurn(
-                runs.by_id[place].tools,
-                {name: x for name, _, x in annotations.get(place, [])}.get(exchange.CONFIDENCE),
-                _tokens(rows[place]["attributes.output.value"]),
-            )
-            for place in (*steps, answer)
-        ]
-        model = str(rows[answer].get("attributes.llm.model_name") or "model")
-        grade = exchange.grade_among(values, log.options.grade).correct
-        add_run(log, runs.runs[answer], model, grade, turns)
+def _model(row: exchange.Raw) -> str:
+    return str(row.get("attributes.llm.model_name") or "model")
 
 
 def _content(
@@ -164,7 +154,7 @@ def _span(
         question=_words(row, "input", ("user", "human"))
         or exchange.plain_text(row.get("attributes.input.value")),
         answer=_words(row, "output", ("assistant", "ai")) or exchange.plain_text(output),
-        model=str(row.get("attributes.llm.model_name") or "model"),
+        model=_model(row),
         grade=exchange.grade_among(values, grade)._replace(opinions=opinions),
         confidence=confidence,
         tokens=_tokens(output),
@@ -193,12 +183,11 @@ def _metadata(row: exchange.Raw) -> exchange.Raw:
 
 def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
     exchange.refuse_failed(row, "run")
-    given_values = row["annotations"] or ()
-    noted = [item for item in given_values if isinstance(item, Mapping) and "name" in item]
-    values = {str(item["name"]): _opinion(item) for item in noted}
+    annotations = dict(exchange.named_items(row["annotations"]))
+    values = {name: _opinion(item) for name, item in annotations.items()}
     opinions = {
-        exchange.by_person(str(item["name"]), item.get("annotator_kind")): _opinion(item)
-        for item in noted
+        exchange.by_person(name, item.get("annotator_kind")): _opinion(item)
+        for name, item in exchange.named_items(row["annotations"])
     }
     output, right = row["output"], row.get("reference_output")
     companion = output.get(exchange.CONFIDENCE) if isinstance(output, Mapping) else None
@@ -306,12 +295,10 @@ def _scores(row: exchange.Raw) -> dict[str, object]:
 
 def _listed(recorded: list[Any]) -> Iterator[tuple[str, object, Any]]:
     """Yield name, source (people: ANNOTATION; a judge: EVAL) and value of listed scores."""
-    for item in recorded:
-        if isinstance(item, Mapping) and "name" in item:
-            text = item.get("stringValue") or item.get("string_value")
-            kind = item.get("dataType") or item.get("data_type")
-            value = text if text and kind != "NUMERIC" else item.get("value")
-            yield str(item["name"]), item.get("source"), value
+    for name, item in exchange.named_items(recorded):
+        text = item.get("stringValue") or item.get("string_value")
+        kind = item.get("dataType") or item.get("data_type")
+        yield name, item.get("source"), text if text and kind != "NUMERIC" else item.get("value")
 
 
 def _single(value: Any) -> Any:
