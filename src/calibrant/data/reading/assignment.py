@@ -109,11 +109,11 @@ class _Assignment:
         self.outcomes = self.all_outcomes = outcome_candidates(columns, self.said)
         self.pairs = pair_candidates(columns)
         if named.confidence:
-            self.said = [_chosen(c) for c in said_candidates(usual) if c.column in named.confidence]
-            self.classes = []
+            own = (c for c in said_candidates(usual) if c.column in named.confidence)
+            self.said, self.classes = [_chosen(c) for c in own], []
         if named.correct:
-            own = [o for o in self.outcomes if o.column in named.correct]
-            self.outcomes, self.pairs, self.classes = [_known(o) for o in own], [], []
+            self.outcomes = [_known(o) for o in self.outcomes if o.column in named.correct]
+            self.pairs, self.classes = [], []
         verify(self.outcomes, self.pairs, self.columns)
         self.pairs = [pair for pair in self.pairs if not pair.same]
         self.beside = models_beside(columns, self.said, self.outcomes)
@@ -140,10 +140,9 @@ class _Assignment:
         if best.models:
             return ReadingDecision(ASK if best.doubts else TAKE, (best,), best.doubts)
         confidence, outcome = best.said[0], best.outcome
-        total = confidence.score + outcome.score
-        if (confidence.score < 2.0 or outcome.score < 1.9) and (
-            confidence.score < _LEAST_SAID or outcome.score < _LEAST_OUTCOME or total < _LEAST_SUM
-        ):
+        weak = confidence.score < _LEAST_SAID or outcome.score < _LEAST_OUTCOME
+        weak = weak or confidence.score + outcome.score < _LEAST_SUM
+        if weak and (confidence.score < 2.0 or outcome.score < 1.9):
             return ReadingDecision(REFUSE, why=self._lacking())
         if crowd := self._crowd(best, choices):
             return ReadingDecision(REFUSE, why="confidence:" + outcome.column, crowd=crowd)
@@ -155,15 +154,14 @@ class _Assignment:
             best.notes += (f"{outcome.column} is not the same as {pair.column}.",)
             peer = ReadingChoice((confidence,), pair, best.score - 1, notes=pair.notes)
             near = [peer, *(choice for choice in near if choice.outcome is not pair)]
-        doubts = dict.fromkeys(
-            [*best.doubts, *["which"] * bool(near), *(["unsure"] if weak else [])]
-        )
+        more = {"which": bool(near), "unsure": weak}
+        doubts = tuple(dict.fromkeys([*best.doubts, *filter(more.get, more)]))
         if not doubts:
             return ReadingDecision(TAKE, (self._with_left_out(best),))
         peers = [*variants(best, doubts, self.columns), *near]
         for rival in filter(is_turned, near[:3]):
             peers += variants(rival, ("direction", "unsure"), self.columns)
-        return ReadingDecision(ASK, graded_first(by_evidence([best, *peers]))[:3], tuple(doubts))
+        return ReadingDecision(ASK, graded_first(by_evidence([best, *peers]))[:3], doubts)
 
     def _crowd(self, best: ReadingChoice, choices: Sequence[ReadingChoice]) -> tuple[str, ...]:
         """Return the columns that may all be the confidence, where none is called like one."""

@@ -62,26 +62,16 @@ def options_of(choice: ReadingChoice, fixed: Mapping[str, str | None]) -> dict[s
         options |= {"answer": outcome.answer, "gold": outcome.gold}
     else:
         options["correct"] = ",".join(o.column for o in outcomes)
-        is_known = all(_is_usual(o.right, 1.0) and _is_usual(o.wrong, 0.0) for o in outcomes)
-        if (
-            any(name_roles(o.column).wrong >= 2 for o in outcomes)
-            or outcome.inverted
-            or outcome.graded
-            or not is_known
-            or outcome.leftover
-            or not outcome.right
-        ):
-            options["right"] = ",".join(outcome.right)
-            if outcome.leftover or not outcome.right:
-                options["right"] += "/" + ",".join(outcome.wrong)
+        usual = all(meaning_of(word) == 1.0 for o in outcomes for word in o.right)
+        usual = usual and all(meaning_of(word) == 0.0 for o in outcomes for word in o.wrong)
+        errors = any(name_roles(o.column).wrong >= 2 for o in outcomes) or outcome.inverted
+        both = outcome.leftover or not outcome.right
+        if errors or both or outcome.graded or not usual:
+            options["right"] = ",".join(outcome.right) + both * f"/{','.join(outcome.wrong)}"
     scales = {c.scale for c in choice.said}
     if len(scales) == 1 and scales != {FRACTION} and not confidence.probs:
         options["scale"] = confidence.scale
     return {name: text for name, text in options.items() if fixed.get(name) is None}
-
-
-def _is_usual(words: Sequence[str], meaning: float) -> bool:
-    return all(meaning_of(word) == meaning for word in words)
 
 
 def reading_question(
@@ -114,23 +104,20 @@ def _told(choice: ReadingChoice, height: int) -> str:
         what = outcome.column
         if not outcome.pair:
             words, means = (outcome.right, "right") if outcome.right else (outcome.wrong, "wrong")
-            what += f" = {' or '.join(words[:4])} means {means}".replace("= <", "<").replace(
-                "= >", ">"
-            )
-        numbers = _numbers(matches, height)
-        if outcome.doubt == "text":
-            # What differs in words may mean the same.
-            numbers = numbers.replace("is right", "is the same word for word in")
-        parts.append(f"{column}{scale}, {what}: {numbers}")
+            bound = "" if words and words[0].startswith(("<", ">")) else "= "
+            what += f" {bound}{' or '.join(words[:4])} means {means}"
+        # What differs in words may mean the same.
+        right = "is the same word for word in" if outcome.doubt == "text" else "is right"
+        parts.append(f"{column}{scale}, {what}: {_numbers(matches, height, right)}")
     return "; ".join(parts)
 
 
-def _numbers(result: Match, height: int) -> str:
+def _numbers(result: Match, height: int, right: str) -> str:
     if not result.n:
         return "no row has both"
     confidence = "" if np.isnan(result.said) else f"says {100 * result.said:.0f} %, "
     rows = f"{result.n:,} of {height:,} rows" if result.n < height else f"{height:,} rows"
-    return f"{confidence}is right {100 * result.right:.0f} % ({rows}, AUROC {result.auroc:.2f})"
+    return f"{confidence}{right} {100 * result.right:.0f} % ({rows}, AUROC {result.auroc:.2f})"
 
 
 def refusal(
@@ -151,17 +138,15 @@ def refusal(
     """
     lacks, _, result = why.partition(":")
     if lacks not in ("confidence", "outcome"):
-        lacks, result = ("confidence" if first == "confidence" else "outcome"), ""
-        peer = [name for part in ("confidence", "correct") for name in chosen.get(part, ())]
-        if not peer:
+        lacks = "confidence" if first == "confidence" else "outcome"
+        result = next((n for role in ("confidence", "correct") for n in chosen.get(role, ())), "")
+        if not result:
             return _neither(why, names)
-        result = peer[0]
     if lacks == "confidence":
         rule = f"there are grades ({result}), but there is no column 'confidence'"
         if " = " in result and (draws := sampled_columns(names)):
             return UnavailableError(rule, hint=_grade_draws(draws, names))
-        text = ", ".join(names[:12])
-        hint = Hint("name it with {confidence} (there are: {0})", text)
+        hint = Hint("name it with {confidence} (there are: {0})", ", ".join(names[:12]))
         error = NoConfidenceError(rule, hint=hint)
         error.graded = tuple(name for name in result.split(",") if name in names)
         return error

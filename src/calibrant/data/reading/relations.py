@@ -53,24 +53,19 @@ def _settled_by(outcome: OutcomeCandidate, pair: OutcomeCandidate) -> bool:
     finite = pair.values[np.isfinite(pair.values) & np.isfinite(outcome.values)]
     if count < _LEAST_ROWS or not 0 < finite.mean() < 1:
         return False
+    strong, name = pair.closed and pair.score >= 3 and outcome.score >= 2, outcome.column
     if equal > _SAME:
-        outcome.score += 2
-        outcome.verified = True
+        outcome.score, outcome.verified, pair.same = outcome.score + 2, True, name
         outcome.doubt = "" if outcome.doubt in _SETTLED else outcome.doubt
-        outcome.notes += (
-            f"{outcome.column} agrees with {pair.column} in {equal:.0%} of the rows.",
-        )
-        pair.same = outcome.column
-        return True
-    if pair.closed and pair.score >= 3 and outcome.score >= 2:
-        if equal < _OPPOSITE:
-            outcome.doubt = outcome.doubt or "direction"
-            outcome.notes += (f"{outcome.column} is the opposite of {pair.column}.",)
-            return True
-        if equal < _OTHER:
-            outcome.conflict = pair
-            return True
-    return False
+        outcome.notes += (f"{name} agrees with {pair.column} in {equal:.0%} of the rows.",)
+    elif strong and equal < _OPPOSITE:
+        outcome.doubt = outcome.doubt or "direction"
+        outcome.notes += (f"{name} is the opposite of {pair.column}.",)
+    elif strong and equal < _OTHER:
+        outcome.conflict = pair
+    else:
+        return False
+    return True
 
 
 def lift_by_association(
@@ -207,24 +202,23 @@ def is_weak(
     agrees = result.auroc > 0.55 and result.z > 3
     if outcome.pair:
         return weak or (confidence.named < 2 and not agrees)
-    roles = name_roles(outcome.column)
+    roles, linked = name_roles(outcome.column), are_linked(confidence, outcome)
     is_known = outcome.score >= 3.2 and bool({*outcome.right} & _PLAIN)
-    core = roles.graded >= 2.9 or outcome.verified or is_known
-    linked = are_linked(confidence, outcome)
-    surely = linked and agrees and result.z > 4
-    if surely and confidence.score >= 2.5 and outcome.score >= 1.9 and not outcome.doubt:
-        weak = False
-    if surely and outcome.doubt == "unsure" and not outcome.notes:
-        best.doubts = tuple(doubt for doubt in best.doubts if doubt != "unsure")
+    core = roles.graded >= _CORE or outcome.verified or is_known
+    if linked and agrees and result.z > 4:
+        if confidence.score >= 2.5 and outcome.score >= 1.9 and not outcome.doubt:
+            weak = False
+        if outcome.doubt == "unsure" and not outcome.notes:
+            best.doubts = tuple(doubt for doubt in best.doubts if doubt != "unsure")
     # A similarity to the right answer goes with the outcome, and is no confidence.
     measurements = name_roles(confidence.column).measure and not linked
     if confidence.named < 2 and (measurements or not (agrees and (core or linked))):
         weak = True
-    if not core and not linked and not agrees:
-        weak = True
-    if agrees and confidence.named >= 2.5 and not near and is_alone(outcome):
+    weak = weak or not (core or linked or agrees)
+    clear = confidence.named >= 2.5 and not near
+    if agrees and clear and is_alone(outcome):
         return False
-    strong = confidence.named >= 2.5 and not outcome.doubt and outcome.score >= 2 and not near
+    strong = clear and not outcome.doubt and outcome.score >= 2
     if weak and strong and roles.right >= 1 > roles.gold and result.auroc > 0.6 and result.z > 4:
         best.notes += (f"{outcome.column} goes with the confidence: it is the outcome.",)
         return False
