@@ -1,7 +1,5 @@
 """What `bench evaluate` may say: the best method, whether k misleads, and which rows were lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec import Struct, structs
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, Floats, Indices, Ints, MaybeArray, RngLike, as_generator
@@ -104,7 +103,9 @@ class ScoreRows(Struct, frozen=True):
 
     def take(self, rows: Array) -> ScoreRows:
         """Return these rows alone."""
-        return ScoreRows(*(None if column is None else column[rows] for column in astuple(self)))
+        return ScoreRows(
+            *(None if column is None else column[rows] for column in structs.astuple(self))
+        )
 
     def of_k(self, ks: Collection[int]) -> ScoreRows:
         """Return the questions with one of these numbers of right answers."""

@@ -1,7 +1,5 @@
 """A generated benchmark and its check: what may be said of them, in words and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

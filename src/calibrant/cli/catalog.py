@@ -1,7 +1,5 @@
 """The verbs: their words, where the function of each is, and what it is for."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A command made from the declaration of a verb, and what it asks at a terminal."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import shlex

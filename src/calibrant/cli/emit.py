@@ -1,7 +1,5 @@
 """How a verb hands over its result: terminal, JSON, HTML, checks."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection, Mapping
 from typing import Any

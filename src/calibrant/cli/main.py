@@ -1,7 +1,5 @@
 """The entry point: verbs are imported when they are called, so that `--help` stays quick."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import io

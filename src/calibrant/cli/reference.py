@@ -4,8 +4,6 @@
 holds them current.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys

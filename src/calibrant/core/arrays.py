@@ -1,7 +1,5 @@
 """Types of arrays, and the seeded generators that fill them: the same seed gives the same bytes."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any, TypeAlias
 

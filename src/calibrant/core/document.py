@@ -1,7 +1,5 @@
 """Plain data: result documents with a schema name, and dataclasses stored and read back."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import tomllib
@@ -14,8 +12,7 @@ from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 import orjson
-from msgspec import UNSET, Struct
-from msgspec.structs import astuple
+from msgspec import UNSET, Struct, structs
 
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.estimate import Estimate
@@ -65,7 +62,7 @@ def _entry(value: Struct) -> dict[str, Any]:
     """Return the keys of an entry; those that are unset are left out."""
     if isinstance(value, Estimate):
         return value.to_dict()
-    items = zip(value.__struct_encode_fields__, astuple(value), strict=True)
+    items = zip(value.__struct_encode_fields__, structs.astuple(value), strict=True)
     return {name: plain(item) for name, item in items if item is not UNSET}
 
 

@@ -1,7 +1,5 @@
 """The error tree. Messages state the rule, the value received and what to do next."""
 
-from __future__ import annotations
-
 import copy
 import os
 import re

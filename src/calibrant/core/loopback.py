@@ -5,8 +5,6 @@ neither forge the headers Host and Origin nor know the token, so all three are c
 anything else happens.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import signal
@@ -20,9 +18,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
 from aiohttp import web
-from msgspec import Struct
+from msgspec import Struct, field
 
 from calibrant.core.connections import BACKLOG, QUEUE, Connections
 from calibrant.core.errors import CalibrantError, InputError
@@ -164,7 +161,7 @@ class Loopback(Struct):
     gone: bool = False
     hosts: frozenset[str] = frozenset()
     runner: web.AppRunner | None = None
-    connections: Connections = msgspec.field(default_factory=Connections)
+    connections: Connections = field(default_factory=Connections)
 
     def app(self, *, most_body: int) -> web.Application:
         """Return an application without routes, behind the checks."""

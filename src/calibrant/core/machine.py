@@ -1,7 +1,5 @@
 """What the machine offers this process, and a fork that would hang."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names and what they stand for: loaded on first use, optional packages, registries, methods."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

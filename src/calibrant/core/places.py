@@ -1,7 +1,5 @@
 """Places to read from and to write to, refused by name before the work is done; whole writes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, wraps
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from calibrant.core.errors import require_known
 from calibrant.core.machine import check_not_forked
@@ -245,7 +244,9 @@ class Verb(Struct, dict=True, eq=False):
                 # A shared option that a verb declares anew: the verb has the last word.
                 option = options[-1]
                 metavar = option.metavar or "|".join(option.choices)
-                option = replace(option, help=option.help or words.get(name, ""), metavar=metavar)
+                option = structs.replace(
+                    option, help=option.help or words.get(name, ""), metavar=metavar
+                )
                 declared[name] = Parameter(name, option, base, default)
         return declared | self.taken_over
 

@@ -1,14 +1,11 @@
 """What goes into the dispatcher, what comes out, and what endpoints can be asked for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from calibrant.core.errors import CapabilityError, InputError, require_known
 from calibrant.core.names import Registry, data_beside
@@ -163,7 +160,7 @@ def for_draws(request: Request, first: int, n: int) -> Request:
     seed = request.seed
     if n == request.n and (seed is None or not first):
         return request
-    return replace(request, n=n, seed=None if seed is None else seed + first)
+    return structs.replace(request, n=n, seed=None if seed is None else seed + first)
 
 
 def split_draws(draws: Sequence[int], most: int) -> list[list[int]]:
@@ -262,7 +259,7 @@ def adjusted(base: Capabilities, changes: Mapping[str, Json] | None) -> Capabili
     values: dict[str, Any] = dict(changes or {})
     if "samplers" in values:
         values["samplers"] = tuple(values["samplers"])
-    return replace(base, **values)
+    return structs.replace(base, **values)
 
 
 def check_request(request: Request, able: Capabilities, *, endpoint: str) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from calibrant.core.errors import PermanentClientError, TransientClientError
 from calibrant.models.replies.tokens import TokenLogprob
@@ -109,10 +108,10 @@ class Request(Struct, frozen=True, gc=False):
         {'top_p': 0.9, 'top_k': 0}
         """
         if not self.sampler:
-            return replace(self, sampler=base)
+            return structs.replace(self, sampler=base)
         if base.keys() <= self.sampler.keys():
             return self
-        return replace(self, sampler={**base, **self.sampler})
+        return structs.replace(self, sampler={**base, **self.sampler})
 
 
 class Usage(Struct, frozen=True, gc=False, array_like=True):

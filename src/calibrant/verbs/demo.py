@@ -1,7 +1,5 @@
 """`demo`: a finding from recorded answers within a minute, then a small model that answers."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Mapping, Sequence

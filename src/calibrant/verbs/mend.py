@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
-from msgspec import convert
-from msgspec.structs import replace
+from msgspec import convert, structs
 
 from calibrant.answers.features import beside_methods, refuse_outcome, without_missing
 from calibrant.core import shared_options as opt
@@ -154,7 +153,7 @@ def _learned(
     if withheld:
         # Rows of so few groups say little of others like them: the curve is served, no more.
         promise = dict(fitted.promise) | {"off_by": None}
-        fitted = replace(fitted, verdict=TOO_FEW_GROUPS, promise=promise)
+        fitted = structs.replace(fitted, verdict=TOO_FEW_GROUPS, promise=promise)
     if not names:
         return fitted, None
     unused = MendColumns(names=list(names), verdict="too few", promise=None, map=None, score=None)
@@ -164,9 +163,9 @@ def _learned(
     labels = Labels.of(confidence, right, units=block.units)
     read = fit_columns(labels, block.frame.select(names), fitted, seed=seed)
     if read.map.verdict == MENDED:
-        return replace(fitted, columns=read), convert(read.to_dict(), MendColumns)
+        return structs.replace(fitted, columns=read), convert(read.to_dict(), MendColumns)
     promise = convert(read.map.promise, MendPromise)
-    return fitted, replace(unused, verdict=read.map.verdict, promise=promise)
+    return fitted, structs.replace(unused, verdict=read.map.verdict, promise=promise)
 
 
 def _entry(
@@ -177,7 +176,9 @@ def _entry(
 ) -> MendEntry:
     # The same input gives the same document on any day; the file says when it was made.
     entry = {**fitted.to_dict(), "table": [], "path": None if save is None else str(save)}
-    return replace(convert(entry, MendEntry), columns=columns, table=list(_table(fitted, block)))
+    return structs.replace(
+        convert(entry, MendEntry), columns=columns, table=list(_table(fitted, block))
+    )
 
 
 def _table(fitted: RecalibrationMap, block: ScoreBlock) -> Iterator[MendMeaning]:

@@ -1,7 +1,5 @@
 """Check every question: answers are derived again, and people tick a sample."""
 
-from __future__ import annotations
-
 import html
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -9,8 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import WORDINGS, normalised
@@ -179,7 +178,7 @@ def _sampled(facts: FactSet, cap: int | None, seed: int) -> FactSet:
         }
         dropped["sample"] = {f"beyond {cap:,} subjects with one answer": len(gone)}
     stages = {**facts.stages, "sample": len(remaining)}
-    return replace(facts, facts=remaining, dropped=dropped, stages=stages)
+    return structs.replace(facts, facts=remaining, dropped=dropped, stages=stages)
 
 
 def _grouped(triples: Sequence[Triple], dropped: dict[str, Counter[str]]) -> _Groups:
@@ -209,7 +208,7 @@ def _obscurity(domain: str, groups: _Groups, popularity: Popularity) -> _Reason:
         if (views := [triple.views for triple in triples if triple.views is not None])
     }
     counts = {**popularity.views.get(domain, {}), **in_triples}
-    selection = replace(popularity, views={domain: counts}).kept(domain)
+    selection = structs.replace(popularity, views={domain: counts}).kept(domain)
 
     def reason(subject: str, _: Sequence[Triple]) -> str | None:
         name = normalised(subject)

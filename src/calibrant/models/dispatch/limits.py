@@ -1,7 +1,5 @@
 """Limits of calls: how many at a time an endpoint takes, and what they may cost."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

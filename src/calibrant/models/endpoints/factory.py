@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import orjson
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.json import decode
-from msgspec.structs import replace
 
 from calibrant.core.errors import (
     CapabilityError,
@@ -153,14 +152,14 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
     """
     observed: defaultdict[str, Counter[tuple[str, str, bytes]]] = defaultdict(Counter)
     request: dict[str, Capabilities] = {}
-    nothing = replace(EVERYTHING, seed=False, logprobs=False, top_logprobs=0)
+    nothing = structs.replace(EVERYTHING, seed=False, logprobs=False, top_logprobs=0)
     for _, key in ledger.requests():
         if endpoint is None or key.endpoint == endpoint:
             body = decode(key.body, type=KeptRequest)
             sampler = orjson.dumps(body.sampler)
             observed[body.model][key.endpoint, key.model, sampler] += 1
             able = request.get(body.model, nothing)
-            request[body.model] = replace(
+            request[body.model] = structs.replace(
                 able,
                 seed=able.seed or body.seed is not None,
                 logprobs=able.logprobs or body.logprobs,
@@ -261,7 +260,7 @@ class PoolClient:
         member.limit.succeeded()
         member.breaker.answered(began)
         name = member.client.endpoint
-        return [replace(completion, served_by=name) for completion in completions]
+        return [structs.replace(completion, served_by=name) for completion in completions]
 
     async def close(self) -> None:
         """Close all of them."""

@@ -1,7 +1,5 @@
 """What all HTTP endpoints have in common: sending, reading, and naming what went wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

@@ -1,7 +1,5 @@
 """One client for all providers over HTTP, call by call or in batches for half the price."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -11,8 +9,7 @@ from urllib.parse import quote
 
 import aiohttp
 import orjson
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from calibrant.core.errors import InputError
 from calibrant.models.asks import PRESETS, adjusted, for_draws
@@ -67,7 +64,7 @@ class ProviderClient(HttpClient):
             )
         able = self.preset.capabilities_of(model)
         if api == "responses":
-            able = replace(able, native_n=1, seed=False)
+            able = structs.replace(able, native_n=1, seed=False)
         self.wire = WIRES["responses" if api == "responses" else self.preset.wire]
         self.key_header, self.key_prefix = self.preset.key_header, self.preset.key_prefix
         self.own_headers = self.preset.headers
@@ -110,11 +107,11 @@ class ProviderClient(HttpClient):
             if warm and "temperature" not in missing:
                 missing.append("temperature")
         if missing:
-            choices = [replace(item, not_sent=tuple(missing)) for item in choices]
+            choices = [structs.replace(item, not_sent=tuple(missing)) for item in choices]
         # An answer of an odd form is kept as far as it was read; it is not handed on whole.
         if request.body is None or choices[0].odd is not None:
             return choices
-        return [replace(item, response=self._json(received)) for item in choices]
+        return [structs.replace(item, response=self._json(received)) for item in choices]
 
     def _parse(self, received: Received) -> chat.ChatAnswer:
         """Return the answer, or say in which way it is none."""
@@ -184,7 +181,7 @@ class BatchClient:
     @property
     def capabilities(self) -> Capabilities:
         """What the provider can give; a batch takes many calls at a time."""
-        return replace(self._of.capabilities, concurrency=MOST_CALLS)
+        return structs.replace(self._of.capabilities, concurrency=MOST_CALLS)
 
     def resolve(self, model: str) -> str:
         """Return the model's name."""

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from calibrant.core.errors import PermanentClientError
 from calibrant.models.protocol import Completion, Json, Request
@@ -195,7 +194,9 @@ def cut_at_stop(request: Request, completions: list[Completion]) -> list[Complet
     cut = []
     for item in completions:
         ends = [place for stop in request.stop if (place := item.text.find(stop)) >= 0]
-        selection = replace(item, text=item.text[: min(ends)], logprobs=None) if ends else item
+        selection = (
+            structs.replace(item, text=item.text[: min(ends)], logprobs=None) if ends else item
+        )
         cut.append(selection)
     return cut
 

@@ -11,8 +11,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec import Struct, structs
 
 from calibrant.core.places import statements
 
@@ -57,7 +56,7 @@ class Account(Struct):
     reserved_money: float = 0.0
 
     def __add__(self, other: Account) -> Account:
-        mine, theirs = astuple(self), astuple(other)
+        mine, theirs = structs.astuple(self), structs.astuple(other)
         return Account(*(a + b for a, b in zip(mine, theirs, strict=True)))
 
 
@@ -86,7 +85,7 @@ class Accounts:
     def _change(self) -> None:
         """Remember how it was, so that a transaction that fails leaves no trace."""
         if self._before is None:
-            self._before = (replace(self._account), dict(self._under_way))
+            self._before = (structs.replace(self._account), dict(self._under_way))
 
     @property
     def changed(self) -> bool:
@@ -96,7 +95,7 @@ class Accounts:
     def write(self, db: sqlite3.Connection, session: int) -> None:
         """Put the account into the transaction that is about to be committed."""
         marks = ",".join("?" * 6)
-        row = (session, *astuple(self._account))
+        row = (session, *structs.astuple(self._account))
         db.execute(f"INSERT OR REPLACE INTO accounts VALUES ({marks})", row)
 
     def settle(self) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
-from msgspec.structs import replace
 
 from calibrant.core.errors import PermanentClientError, TransientClientError
 from calibrant.data.limits import limit
@@ -192,7 +191,9 @@ def read_answer(
     thought = odd_forms.token_count(thinking)
     if answer.raw is not None or thought is not None:
         # Of several choices only the sum is told; it stands with the first.
-        completions[0] = replace(completions[0], raw=answer.raw, thinking_tokens=thought)
+        completions[0] = msgspec.structs.replace(
+            completions[0], raw=answer.raw, thinking_tokens=thought
+        )
     if not one_choice_counted:
         return completions
     total = odd_forms.token_count(usage.completion_tokens) or 0
@@ -273,7 +274,7 @@ def _refuse_gaps(
     if len(display) >= expected:
         return completion
     reason = f"{len(display)} entries for more tokens: those inside a character are left out"
-    return replace(completion, logprobs=None, logprobs_refused=reason)
+    return msgspec.structs.replace(completion, logprobs=None, logprobs_refused=reason)
 
 
 def _read_logprobs(choice: ChatChoice) -> TokenLogprobs | None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec import Struct, structs
 
 from calibrant.data.study import Study, TabularTask
 from calibrant.models.asks import PRESETS
@@ -148,7 +147,7 @@ class ScoringConfig(Struct, frozen=True):
     @property
     def given(self) -> dict[str, Any]:
         """What was chosen, as options of a method."""
-        choice = {**asdict(self), "ensemble": self.ensemble and str(self.ensemble)}
+        choice = {**structs.asdict(self), "ensemble": self.ensemble and str(self.ensemble)}
         return {name: value for name, value in choice.items() if value is not None}
 
 
@@ -173,14 +172,14 @@ class StudyConfig(Struct, frozen=True):
         """Return the study as this model sees it: with its own prompts and temperature."""
         sampling = self.sampling
         if model.temperature is not None:
-            sampling = replace(sampling, temperature=model.temperature)
-        return replace(self, prompts=model.prompts or self.prompts, sampling=sampling)
+            sampling = structs.replace(sampling, temperature=model.temperature)
+        return structs.replace(self, prompts=model.prompts or self.prompts, sampling=sampling)
 
 
 def with_scoring(config: StudyConfig, given: Mapping[str, Any]) -> StudyConfig:
     """Return the study with these choices of scoring in place of its own; None keeps its own."""
     choice = {name: value for name, value in given.items() if value is not None}
-    return replace(config, scoring=replace(config.scoring, **choice))
+    return structs.replace(config, scoring=structs.replace(config.scoring, **choice))
 
 
 def load_config(study: Study) -> StudyConfig:

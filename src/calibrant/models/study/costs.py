@@ -1,15 +1,12 @@
 """What calls cost, and what a study would still send and cost at most."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec import Struct, structs
 
 from calibrant.core.document import load_toml
 from calibrant.core.errors import BudgetError, InputError
@@ -51,7 +48,9 @@ def price_of(model: ModelConfig, prices: dict[str, Price]) -> Price | None:
     for name in sorted(prices, key=len, reverse=True):
         if model.price == name or model.price.startswith(f"{name}-"):
             full = prices[name]
-            return replace(full, prompt=share * full.prompt, completion=share * full.completion)
+            return structs.replace(
+                full, prompt=share * full.prompt, completion=share * full.completion
+            )
     return None
 
 
@@ -134,7 +133,7 @@ class Forecast(Struct, frozen=True):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         total = {**self.total, "cost": self.cost}
-        return {"rows": [asdict(row) for row in self.rows], "total": total}
+        return {"rows": [structs.asdict(row) for row in self.rows], "total": total}
 
 
 def forecast(inquiry: Inquiry, ledger: Ledger) -> Forecast:

@@ -1,7 +1,5 @@
 """Where a study's models are reached, who said yes to these hosts, and what they can do."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence

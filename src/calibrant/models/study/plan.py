@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from calibrant.core.errors import CapabilityError
 from calibrant.models.asks import Ask, Price
@@ -177,7 +176,7 @@ class AskPlanner(Struct, frozen=True):
                     yield self._ask(question, probe, subject)
                     continue
                 for position, sample in enumerate(subject.samples):
-                    alone = replace(subject, candidates=(sample,))
+                    alone = structs.replace(subject, candidates=(sample,))
                     yield self._ask(question, probe, alone, position)
 
     def pool_turn(

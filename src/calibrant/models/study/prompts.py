@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 import polars as pl
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError, did_you_mean
@@ -78,7 +77,7 @@ class Prompt(Struct, frozen=True):
             {"question": item.question, "answer": item.answer, "confidence": f"{item.confidence:g}"}
             for item in examples
         ]
-        return replace(self, examples=tuple(visible))
+        return structs.replace(self, examples=tuple(visible))
 
 
 class PromptBook(Struct):

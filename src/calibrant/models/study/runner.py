@@ -1,7 +1,5 @@
 """The runner: three turns over the dispatcher, gathered into the draws table."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence

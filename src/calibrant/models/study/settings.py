@@ -8,8 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar, get_args, get_origin
 
-from msgspec import NODEFAULT, Struct
-from msgspec.structs import fields
+from msgspec import NODEFAULT, Struct, structs
 
 from calibrant.core.errors import InputError, did_you_mean
 
@@ -88,7 +87,7 @@ class Settings:
             Mapping: self.mapping,
             Any: self.raw,
         }
-        for item in fields(kind):
+        for item in structs.fields(kind):
             if item.name in values:
                 continue
             hint, bounds = item.type, {}

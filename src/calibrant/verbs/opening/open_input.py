@@ -1,7 +1,5 @@
 """The one door: whatever a verb was given becomes an input, and how a table would be read."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
@@ -18,8 +16,8 @@ from calibrant.data import Scores, Study, load_scores
 from calibrant.data.formats import database_part, entries_below, is_fetched, is_study, store_path
 from calibrant.data.logs.recognise import recognise
 from calibrant.data.reading import FRACTION, Reading
-from calibrant.data.reading.pairs import set_grader
 from calibrant.data.reading.names import outcome_columns
+from calibrant.data.reading.pairs import set_grader
 from calibrant.data.sources.input import Input
 from calibrant.data.sources.objects import STDIN, plain_input
 from calibrant.data.sources.options import ReadingOptions

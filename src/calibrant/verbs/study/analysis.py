@@ -1,7 +1,5 @@
 """Everything that a study's tables allow, where its answers come from, and the page of it all."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable
 from contextlib import suppress
