@@ -13,12 +13,11 @@ import msgspec
 from aiohttp import web
 
 from calibrant.apps.browser import tabs
+from calibrant.apps.browser.beside import reading_fields, reading_question, traffic_of
 from calibrant.apps.browser.opened import MOST_UPLOADED, AppData, BrowserJob, Dropped, NamedColumns
 from calibrant.apps.browser.saving import saved
 from calibrant.apps.browser.state import PAGE, State, read_state
-from calibrant.apps.browser.table_reading import reading_fields, reading_question
 from calibrant.apps.browser.tabs import Tab, call_of, resolved, tab_of
-from calibrant.apps.browser.traffic import traffic_of
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.loopback import LOOPBACK, Handler, Loopback, said

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from calibrant.apps.serving.engine import ServingEngine
 from calibrant.apps.serving.measure import PassedOn, UpstreamError
-from calibrant.apps.serving.meters import Meters, engine_lines, typed
 from calibrant.apps.serving.replies import Answer, ServedReply, as_chat, asked_of
-from calibrant.apps.serving.watching import Watch
+from calibrant.apps.serving.watching import Meters, Watch, engine_lines, typed
 from calibrant.core.errors import InputError, SchemaError, StorageError
 from calibrant.core.loopback import Loopback
 
