@@ -298,10 +298,10 @@ def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
 
 def _placeholder(option: Option) -> str:
     """Return what stands in an empty field: of a column its role, not what a shell is told."""
-    if "COL" not in option.metavar:
-        return option.metavar
     role = re.split("[:;.,]", option.help)[0]
-    return role if role.startswith("Column") else "Name of a column"
+    if role.startswith("Column"):
+        return role
+    return "Name of a column" if "COL" in option.metavar else option.metavar
 
 
 def picker(data: AppData, state: State) -> dict[str, object]:
