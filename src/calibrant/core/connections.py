@@ -104,7 +104,6 @@ class _Connection(asyncio.Protocol):
         self._all, self._inner, self.id = all_, inner, id(inner)
         self._transport: Any = None
         self._waits: asyncio.TimerHandle | None = None
-        self._taken = False
 
     def abort(self) -> None:
         """Close it at once."""
@@ -122,34 +121,29 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        self._taken = self._all.enter(self)
-        if not self._taken:
+        if not self._all.enter(self):
             transport.write(_BUSY)
             transport.close()
+            self._inner = asyncio.Protocol()  # nobody hears what still comes
             return
         self._inner.connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        if not self._taken:
-            return
         if self._waits is None and self.id in self._all._idle:
             self._wait()
         self._inner.data_received(data)
 
     def eof_received(self) -> Any:
-        return self._inner.eof_received() if self._taken else None
+        return self._inner.eof_received()
 
     def pause_writing(self) -> None:
-        if self._taken:
-            self._inner.pause_writing()
+        self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        if self._taken:
-            self._inner.resume_writing()
+        self._inner.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
         self.stop_waiting()
         self._all.leave(self)
-        if self._taken:
-            self._inner.connection_lost(error)
+        self._inner.connection_lost(error)

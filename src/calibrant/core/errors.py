@@ -120,19 +120,13 @@ class QuestionError(InputError):
     command: str | None = None
 
     def __init__(
-        self,
-        message: str,
-        *,
-        source: str | None = None,
-        row: int | None = None,
-        hint: str | None = None,
-        readings: Sequence[PossibleReading] = (),
+        self, message: str, *, readings: Sequence[PossibleReading] = (), **place: Any
     ) -> None:
         self.readings = tuple(readings)
-        if readings and hint is None and (first := readings[0].options):
+        if readings and place.get("hint") is None and (first := readings[0].options):
             names = ", ".join(f"{{{name}}}" for name in first)
-            hint = Hint(f"for the first: {names}", **first)
-        super().__init__(message, source=source, row=row, hint=hint)
+            place["hint"] = Hint(f"for the first: {names}", **first)
+        super().__init__(message, **place)
 
     def __str__(self) -> str:
         first, *tail = super().__str__().split("\n  -> ")

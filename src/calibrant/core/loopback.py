@@ -100,20 +100,20 @@ class _Site(web.SockSite):
 _REPEATED_S = 10.0
 
 
-class _Quiet:
-    """Tells of connections that could not be taken once in a while, not once for each."""
+def _quiet(command: str) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+    """Return what tells of connections that could not be taken once in a while, not of each."""
+    last = -_REPEATED_S
 
-    def __init__(self, command: str) -> None:
-        self._command, self._told = command, -_REPEATED_S
-
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal last
         if "accept" not in str(context.get("message")):
             loop.default_exception_handler(context)
-            return
-        if time.monotonic() - self._told > _REPEATED_S:
-            self._told = time.monotonic()
+        elif time.monotonic() - last > _REPEATED_S:
+            last = time.monotonic()
             why = f"{context['message']}: {context.get('exception')}"
-            sys.stderr.write(f"{self._command}: connections are refused: {why}\n")
+            sys.stderr.write(f"{command}: connections are refused: {why}\n")
+
+    return handle
 
 
 class Loopback(Struct):
@@ -188,7 +188,7 @@ class Loopback(Struct):
                     await self.stop()
                     rule = f"port {port} cannot be used ({error.strerror})"
                     raise InputError(rule, hint=Hint("choose another {port}")) from None
-        asyncio.get_running_loop().set_exception_handler(_Quiet(self.command))
+        asyncio.get_running_loop().set_exception_handler(_quiet(self.command))
         bound_port: int = self.runner.addresses[0][1]
         self.hosts = frozenset(f"{name}:{bound_port}" for name in (host, LOOPBACK, "localhost"))
         return bound_port

@@ -27,6 +27,13 @@ DEAD_AFTER_S = 120.0
 _RNG = random.Random()
 RUN_ENDS = (protocol.EndpointRefusedError, errors.CapabilityError, errors.BudgetError)
 """Errors after which no other call can succeed."""
+ENDINGS = {
+    errors.TransientClientError: "transient",
+    errors.BudgetError: "unsent",
+    errors.CapabilityError: "unsent",
+    errors.PermanentClientError: "permanent",
+}
+"""What the ledger calls the end of a call that failed so."""
 
 
 class ExhaustedError(Exception):
@@ -278,14 +285,8 @@ class Caller(Struct):
     def _note_end(self, call: EndpointCall, error: BaseException) -> None:
         """Write down how an attempt failed, and set the request aside where it is its fault."""
         permanent = isinstance(error, errors.PermanentClientError)
-        if isinstance(error, errors.TransientClientError):
-            status = "transient"
-        elif isinstance(error, errors.BudgetError | errors.CapabilityError):
-            status = "unsent"
-        elif permanent:
-            status = "permanent"
-        else:
-            status = "abandoned"
+        endings = (name for kind, name in ENDINGS.items() if isinstance(error, kind))
+        status = next(endings, "abandoned")
         attempt, request_id = call.attempt, call.job.request_id
         reason = str(error) or type(error).__name__
 

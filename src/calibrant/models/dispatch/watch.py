@@ -33,9 +33,13 @@ class _Repeats(Struct):
 
     def suspicious(self) -> bool:
         """Whether so many repetitions cannot be chance."""
-        unlikely = _poisson_tail(self.priced_repeated, self.expected) < RARE
-        if self.priced_repeated >= 3 and unlikely:
-            return True
+        if self.priced_repeated >= 3:
+            # Loaded here: it would double the start of every run.
+            from scipy.special import gammainc
+
+            # The probability of so many events or more where so many are expected.
+            if gammainc(self.priced_repeated, self.expected) < RARE:
+                return True
         if self.priced or self.compared == 0 or self.repeated < self.compared:
             return False
         # Without log-probs only a run without any variation at all is taken for copies: a
@@ -156,7 +160,7 @@ MESSAGES: dict[str, str] = data_beside(__file__, "findings.toml")
 
 
 def _most_often(observed: Counter[str]) -> str:
-    return observed.most_common(1)[0][0] if observed else ""
+    return max(observed, key=observed.__getitem__, default="")
 
 
 def _changed(name: str, answers: Counter[str]) -> EndpointNote:
@@ -166,27 +170,6 @@ def _changed(name: str, answers: Counter[str]) -> EndpointNote:
         f"draws of {name!r} were answered by different models ({shares})",
         answers.total() - max(answers.values()),
     )
-
-
-def _poisson_tail(count: int, mean: float) -> float:
-    """Return the probability of `count` or more events where `mean` are expected.
-
-    Written out, because importing scipy for it would double the start of every run.
-
-    Examples
-    --------
-    >>> round(_poisson_tail(3, 1.0), 6)
-    0.080301
-    """
-    if mean <= 0.0:
-        return float(count <= 0)
-    term = math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
-    total, step = 0.0, count
-    while term > total * 1e-12 or step < mean:
-        total += term
-        step += 1
-        term *= mean / step
-    return min(1.0, total)
 
 
 def _by_call(completions: Sequence[Completion]) -> list[list[Completion]]:

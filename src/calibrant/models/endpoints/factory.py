@@ -12,14 +12,7 @@ import orjson
 from msgspec import Struct, structs
 from msgspec.json import decode
 
-from calibrant.core.errors import (
-    CapabilityError,
-    InputError,
-    PermanentClientError,
-    TransientClientError,
-    did_you_mean,
-    require_known,
-)
+from calibrant.core import errors
 from calibrant.models import protocol
 from calibrant.models.asks import PRESETS, adjusted
 from calibrant.models.dispatch.limits import FAILURES, AdaptiveLimit, Breaker
@@ -72,7 +65,7 @@ class ReplayClient:
         self.capabilities = adjusted(then, capabilities)
         endpoints = sorted({source.endpoint for source in self._sources.values()})
         if len(endpoints) != 1:
-            raise InputError(
+            raise errors.InputError(
                 f"a replay is of one endpoint, the ledger holds {endpoints}",
                 source=str(ledger),
                 hint="name one as `endpoint`",
@@ -89,7 +82,7 @@ class ReplayClient:
 
     async def ask(self, request: Request) -> list[Completion]:
         """Raise: a replay needs to know purpose and draw index, so use the dispatcher."""
-        raise CapabilityError(
+        raise errors.CapabilityError(
             "a replay has no new draws; use it through the dispatcher, which names purpose and "
             f"draw index (asked for n = {request.n})"
         )
@@ -106,7 +99,7 @@ class ReplayClient:
         stored = {row.draw: row.payload for row in rows}
         missing = [draw for draw in target if draw not in stored]
         if missing:
-            raise PermanentClientError(
+            raise errors.PermanentClientError(
                 f"{self._ledger.path} has no draw {missing[0]} of this request for {purpose!r}"
             )
         return [decode_completion(stored[draw]) for draw in target]
@@ -119,7 +112,7 @@ class ReplayClient:
         try:
             return self._sources[model]
         except KeyError:
-            raise InputError(
+            raise errors.InputError(
                 f"the ledger holds no draws of {model!r}, only of {sorted(self._sources)}",
                 source=str(self._ledger.path),
             ) from None
@@ -166,12 +159,12 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
                 top_logprobs=max(able.top_logprobs, body.top_logprobs),
             )
     if not observed:
-        raise InputError("the ledger holds no requests to replay", source=str(ledger.path))
+        raise errors.InputError("the ledger holds no requests to replay", source=str(ledger.path))
     sources = {}
     for name, counts in observed.items():
         origins = {(place, resolved) for place, resolved, _ in counts}
         if len(origins) > 1:
-            raise InputError(
+            raise errors.InputError(
                 f"the draws of {name!r} come from {sorted(origins)}: a replay is of one source",
                 source=str(ledger.path),
                 hint="name one endpoint, or use a ledger with draws of one version of the model",
@@ -223,7 +216,7 @@ class PoolClient:
     ) -> None:
         names = [client.endpoint for client in clients]
         if len(set(names)) != len(names) or not names:
-            raise InputError(f"the endpoints of a pool differ from each other, got {names}")
+            raise errors.InputError(f"the endpoints of a pool differ from each other, got {names}")
         self.capabilities = clients[0].capabilities
         most = self.capabilities.concurrency or MOST_CALLS
         self._members = [_Member(client, AdaptiveLimit(most), Breaker()) for client in clients]
@@ -253,7 +246,7 @@ class PoolClient:
                 completions = await member.client.ask(request)
             finally:
                 member.limit.release()
-        except (TransientClientError, protocol.EndpointRefusedError) as error:
+        except (errors.TransientClientError, protocol.EndpointRefusedError) as error:
             raise self._failed(member, error) from None
         finally:
             member.under_way -= 1
@@ -277,8 +270,8 @@ class PoolClient:
         return min(self._members, key=lambda member: member.breaker.until)
 
     def _failed(
-        self, member: _Member, error: TransientClientError | protocol.EndpointRefusedError
-    ) -> TransientClientError | protocol.EndpointRefusedError:
+        self, member: _Member, error: errors.TransientClientError | protocol.EndpointRefusedError
+    ) -> errors.TransientClientError | protocol.EndpointRefusedError:
         """Note the failure; return the error that the dispatcher is to see."""
         now, name = time.monotonic(), member.client.endpoint
         limited = left_out = False
@@ -349,15 +342,17 @@ def open_client(spec: Mapping[str, Any]) -> Client:
     if kind == "replay":
         options = _options(spec, REPLAY)
         if "ledger" not in options:
-            raise InputError("a replay needs the path of a ledger", hint="set `ledger`")
+            raise errors.InputError("a replay needs the path of a ledger", hint="set `ledger`")
         return ReplayClient(options.pop("ledger"), model=spec.get("model"), **options)
-    require_known([kind], [*PRESETS, "embedded", "replay"], "there is no kind of client {}")
+    errors.require_known([kind], [*PRESETS, "embedded", "replay"], "there is no kind of client {}")
     preset = PRESETS[str(kind)]
     options = _options(spec, (*SHARED, "api") if preset.wire == "chat" else SHARED)
     if "thinking_tokens" in options:
         room = options.pop("thinking_tokens")
         if isinstance(room, bool) or not isinstance(room, int) or room < 0:
-            raise InputError(f"thinking_tokens is a whole number of at least 0, got {room!r}")
+            raise errors.InputError(
+                f"thinking_tokens is a whole number of at least 0, got {room!r}"
+            )
         options["capabilities"] = {**options.get("capabilities", {}), "thinking_tokens": room}
     # A key must not be sent to a server that merely speaks the same language.
     own_server = options.get("base_url") in (None, preset.base_url)
@@ -371,10 +366,10 @@ def open_client(spec: Mapping[str, Any]) -> Client:
 def _open_pool(spec: Mapping[str, Any]) -> Client:
     """Return one client of several equal endpoints."""
     if "batch" in spec:
-        raise InputError("batches go to one address, and base_url is a list of them")
+        raise errors.InputError("batches go to one address, and base_url is a list of them")
     urls = list(spec["base_url"])
     if not urls or not all(isinstance(url, str) for url in urls):
-        raise InputError(f"base_url is an address or a list of addresses, got {urls!r}")
+        raise errors.InputError(f"base_url is an address or a list of addresses, got {urls!r}")
     members = [open_client({n: v for n, v in spec.items() if n != "endpoint"} | {"base_url": url})
                for url in urls]  # fmt: skip
     return PoolClient(cast("list[protocol.PreparingClient]", members), name=spec.get("endpoint"))
@@ -384,12 +379,12 @@ def _options(spec: Mapping[str, Any], settings: tuple[str, ...]) -> dict[str, An
     for name in spec:
         if name not in (*settings, "kind", "model", "name"):
             if "key" in name.lower():
-                raise InputError(
+                raise errors.InputError(
                     f"an API key is never written down, got the setting {name!r}",
                     hint="put it into an environment variable and name that as api_key_env",
                 )
-            raise InputError(
+            raise errors.InputError(
                 f"a client of kind {spec.get('kind')!r} has no setting {name!r}",
-                hint=did_you_mean(name, list(settings)),
+                hint=errors.did_you_mean(name, list(settings)),
             )
     return {name: spec[name] for name in settings if name in spec}

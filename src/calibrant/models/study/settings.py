@@ -120,56 +120,54 @@ class Settings:
             self.refuse(key, "this setting is needed", hint=hint)
         return default
 
+    def _checked(
+        self,
+        key: str,
+        default: Any,
+        rule: str,
+        fits: Callable[[Any], bool],
+        hint: str | None = None,
+    ) -> Any:
+        value = self.raw(key, default)
+        if value is not default and not fits(value):
+            self.refuse(key, f"{rule}, got {value!r}", hint=hint or None)
+        return value
+
     def text(self, key: str, default: Any = NEEDED, *, choices: Sequence[str] | None = None) -> Any:
         """Return a text, one of `choices` where they are given."""
-        value = self.raw(key, default)
-        if value is default:
+        rule = "is a text that is not empty"
+        value = self._checked(key, default, rule, lambda v: isinstance(v, str) and bool(v.strip()))
+        if choices is None or value is default:
             return value
-        if not isinstance(value, str) or not value.strip():
-            self.refuse(key, f"is a text that is not empty, got {value!r}")
-        if choices is not None and value not in choices:
-            self.refuse(
-                key,
-                f"is one of {', '.join(choices)}, got {value!r}",
-                hint=did_you_mean(value, list(choices)),
-            )
-        return value
+        hint = did_you_mean(value, list(choices))
+        rule = f"is one of {', '.join(choices)}"
+        return self._checked(key, default, rule, choices.__contains__, hint=hint)
 
     def whole(self, key: str, default: Any = NEEDED, *, low: int = 0) -> Any:
         """Return a whole number from `low` upwards."""
-        value = self.raw(key, default)
-        if value is default:
-            return value
-        if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            self.refuse(key, f"is a whole number of at least {low}, got {value!r}")
-        return value
+        rule = f"is a whole number of at least {low}"
+        return self._checked(key, default, rule, lambda v: type(v) is int and v >= low)
 
     def real(
-        self, key: str, default: Any = NEEDED, *, low: float = 0.0, high: float | None = None
+        self, key: str, default: Any = NEEDED, *, low: float = 0.0, high: float = math.inf
     ) -> Any:
         """Return a number within the bounds."""
-        value = self.raw(key, default)
-        if value is default:
-            return value
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not low <= value <= (math.inf if high is None else high):
-            bounds = f"from {low:g} to {high:g}" if high is not None else f"of at least {low:g}"
-            self.refuse(key, f"is a number {bounds}, got {value!r}")
-        return float(value)
+        bounds = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+        value = self._checked(key, default, f"is a number {bounds}",
+                              lambda v: type(v) in (int, float) and low <= v <= high)  # fmt: skip
+        return value if value is default else float(value)
 
     def flag(self, key: str, default: Any = NEEDED) -> Any:
         """Return true or false."""
-        value = self.raw(key, default)
-        if not isinstance(value, bool):
-            self.refuse(key, f"is true or false, got {value!r}")
-        return value
+        return self._checked(key, default, "is true or false", lambda v: isinstance(v, bool))
 
     def texts(self, key: str, default: Sequence[str] = ()) -> tuple[str, ...]:
         """Return a list of texts."""
-        value = self.raw(key, default)
-        if isinstance(value, str) or not all(isinstance(item, str) for item in value):
-            self.refuse(key, f"is a list of texts, got {value!r}")
-        return tuple(value)
+
+        def listed(value: Any) -> bool:
+            return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+        return tuple(self._checked(key, default, "is a list of texts", listed))
 
     def place(self, key: str, default: Any = NEEDED) -> Any:
         """Return a path, relative to the folder."""
