@@ -15,7 +15,7 @@ from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.core.errors import require_known
 from calibrant.metrics import inputs
 from calibrant.metrics.binned import NORMS
-from calibrant.metrics.blocks.block import How, MetricBlock
+from calibrant.metrics.blocks.block import MetricBlock
 from calibrant.metrics.intervals.smooth import smooth_replicates
 from calibrant.metrics.registry import METRICS, audited, named_metric
 from calibrant.metrics.stats import bootstrap
@@ -341,8 +341,14 @@ def metric_estimates(
     require_known(names or (), audited(), "there is no metric {} here")
     choice = [METRICS[name] for name in names or audited()]
     probability, stream = any(metric.probability for metric in choice), as_generator(rng)
-    how = How(probability=probability, bins=bins, level=level, resamples=resamples, rng=stream)
-    block = MetricBlock(confidence, correct, weights, units, **how)
+    block = MetricBlock(
+        *(confidence, correct, weights, units),
+        probability=probability,
+        bins=bins,
+        level=level,
+        resamples=resamples,
+        rng=stream,
+    )
     return {metric.name: block.estimate(metric) for metric in choice}
 
 

@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import polars as pl
-from msgspec import Struct, structs
 from scipy.special import ndtr
 
 from calibrant.data import Scores
@@ -27,24 +26,13 @@ _NOTHING_READ = (
 )
 
 Key: TypeAlias = tuple[str, str]
+Counts: TypeAlias = Mapping[str, Any]
+Related: TypeAlias = Mapping[str, float | None]
 
 
-class _Counts(Struct, frozen=True):
-    """What is counted of a model and method."""
-
-    n: int = 0
-    questions: int = 0
-    accuracy: float | None = None
-    values: int | None = None
-    answers_empty: int | None = None
-
-
-class _Related(Struct, frozen=True):
-    """The outcomes of missing rows beside those of the rows that are kept; None where unknown."""
-
-    missing_accuracy: float | None = None
-    kept_accuracy: float | None = None
-    missing_p: float | None = None
+_NOTHING = {"n": 0, "questions": 0}
+_UNRELATED: Related = dict.fromkeys(("missing_accuracy", "kept_accuracy", "missing_p"))
+"""The outcomes of missing rows beside those of the rows that are kept, where they are unknown."""
 
 
 def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any]:
@@ -65,24 +53,22 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
     models = []
     for key in dict.fromkeys([*kept_by, *lost_by, *weightless]):
         missing = missed.get(key, 0)
-        counts, losses = kept_by.get(key, _Counts()), lost_by.get(key, _Counts())
+        counts, losses = kept_by.get(key, _NOTHING), lost_by.get(key, _NOTHING)["n"]
         entry = {
             "model": key[0],
             "method": key[1],
             "only_method": only,
-            "n": counts.n,
-            "questions": counts.questions,
-            "dropped": losses.n,
+            "n": counts["n"],
+            "questions": counts["questions"],
+            "dropped": losses,
             "missing": missing,
-            "expected": counts.n + losses.n + missing,
-            "accuracy": counts.accuracy,
-            "values": counts.values,
-            "answers_empty": counts.answers_empty,
-            "repeated_texts": rows.repeated_texts(key) if counts.n else 0,
+            "expected": counts["n"] + losses + missing,
+            **{name: counts.get(name) for name in ("accuracy", "values", "answers_empty")},
+            "repeated_texts": rows.repeated_texts(key) if counts["n"] else 0,
         }
         # A model of which nothing is missing, as of most, needs no look at its rows.
-        related = rows.related(key, missing) if counts.n and missing + losses.n else _Related()
-        models.append({**entry, **structs.asdict(related)})
+        related = rows.related(key, missing) if counts["n"] and missing + losses else _UNRELATED
+        models.append({**entry, **related})
     shared = None
     if known_values and len(kept_by) > 1:
         answers = kept_rows.select(*_KEYS, "question_id").unique()["question_id"].value_counts()
@@ -136,7 +122,7 @@ def reading_warnings(
             yield data.reading_note(text)
 
 
-def _counted(selection: pl.DataFrame) -> dict[Key, _Counts]:
+def _counted(selection: pl.DataFrame) -> dict[Key, Counts]:
     """Return what is counted of each model and method, in the order of the rows."""
     counts = {
         "n": pl.len(),
@@ -186,20 +172,20 @@ def _answer_column(selection: pl.DataFrame) -> str | None:
     return None
 
 
-def _questions(graded: pl.DataFrame, kept_by: Mapping[Key, _Counts]) -> int:
+def _questions(graded: pl.DataFrame, kept_by: Mapping[Key, Counts]) -> int:
     """Return how many questions have a grade; those of a single model may be counted already."""
     counts = list(kept_by.values())
-    if len(counts) == 1 and counts[0].n == graded.height:
-        return counts[0].questions
+    if len(counts) == 1 and counts[0]["n"] == graded.height:
+        return int(counts[0]["questions"])
     return int(graded["question_id"].n_unique())
 
 
-def _by_key(frame: pl.DataFrame, **counts: pl.Expr) -> dict[Key, _Counts]:
+def _by_key(frame: pl.DataFrame, **counts: pl.Expr) -> dict[Key, Counts]:
     if "method" not in frame.columns:
         return {}
     rows = frame.group_by(_KEYS, maintain_order=True).agg(**counts).iter_rows()
     return {
-        (str(model), str(method)): _Counts(**dict(zip(counts, values, strict=True)))
+        (str(model), str(method)): dict(zip(counts, values, strict=True))
         for model, method, *values in rows
     }
 
@@ -277,7 +263,7 @@ class _Rows:
         once = self._own[key].unique("question_id").drop_nulls(self._text)
         return int((once[self._text].value_counts()["count"] > 1).sum())
 
-    def related(self, key: Key, missing: int) -> _Related:
+    def related(self, key: Key, missing: int) -> Related:
         """Compare the outcomes of missing rows with those of the rows that are kept."""
         selection, losses = self._own[key], self._lost.get(key)
         if losses is not None and "correct" in losses.columns:
@@ -286,14 +272,14 @@ class _Rows:
             if grades.len():
                 return _compared(float(grades.sum()), grades.len(), selection["correct"])
         if not missing or self._difficulty is None:
-            return _Related()
+            return _UNRELATED
         present = [part["question_id"] for part in (selection, losses) if part is not None]
         request = self._asked[key[1]]
         absent = request.filter(~request.is_in(pl.concat(present).unique().implode())).implode()
         gone = self._difficulty.filter(pl.col("question_id").is_in(absent))
         here = self._difficulty.filter(~pl.col("question_id").is_in(absent))
         if not (gone.height and here.height):
-            return _Related()
+            return _UNRELATED
         shares = here["_right"] / here["_models"]
         return _compared(float((gone["_right"] / gone["_models"]).sum()), gone.height, shares)
 
@@ -303,11 +289,11 @@ def _split(frame: pl.DataFrame) -> dict[Key, pl.DataFrame]:
     return {(str(key[0]), str(key[1])): part for key, part in parts.items()}
 
 
-def _compared(right: float, n: int, selection: pl.Series) -> _Related:
+def _compared(right: float, n: int, selection: pl.Series) -> Related:
     share, remainder = right / n, float(selection.sum()) / selection.len()
     pooled = (right + float(selection.sum())) / (n + selection.len())
     error = (pooled * (1 - pooled) * (1 / n + 1 / selection.len())) ** 0.5
     # Two shares by the normal law, half an answer taken off for how few there may be.
     distance = max(abs(share - remainder) - 0.5 / n, 0.0)
     p_value = 2 * float(ndtr(-distance / error)) if error > 0 else 1.0
-    return _Related(share, remainder, p_value)
+    return dict(zip(_UNRELATED, (share, remainder, p_value), strict=True))

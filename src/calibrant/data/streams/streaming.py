@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import tempfile
 from collections import Counter
@@ -73,7 +74,7 @@ def sum_plan(source: str, asked: ReadingOptions, *, bins: int, by: tuple[str, ..
     names = batches.named_columns(files, source)
     columns = {**asked.columns, "question_id": asked.question}
     columns |= {"scale": asked.scale, "right": asked.right}
-    sure = ("correct",) if "correct" in names and _is_0_to_1("correct", files) else ()
+    sure = ("correct",) if "correct" in names and _within(0, "correct", files[0]) else ()
     with error_source(source):
         peek, sample = partial(_peeked, source), partial(_sampled, source)
         roles = resolve_roles(names, columns, peek, sample, optional=sure)
@@ -174,7 +175,7 @@ def _peeked(source: str, names: Sequence[str]) -> Any:
 
 def _in_percent(source: str, columns: batches.BatchColumns, files: list[str]) -> bool:
     """Return whether the confidences are percentages, by the first rows that have some."""
-    if all(_at_most_1(name, files) for name in columns.confidence):
+    if all(_within(-math.inf, name, files[0]) for name in columns.confidence):
         return False
     import polars as pl
 
@@ -202,21 +203,12 @@ def _never_null(column: str, files: list[str]) -> bool:
     return all(group and group.has_null_count and not group.null_count for group in groups)
 
 
-def _is_0_to_1(column: str, files: list[str]) -> bool:
-    """Return whether the first file's own statistics say that all values are from 0 to 1."""
-    ends = [
-        end
-        for group in _statistics(column, files[:1])
-        for end in ((group.min, group.max) if group and group.has_min_max else (None,))
-    ]
-    return bool(ends) and all(isinstance(end, float | int) and 0 <= end <= 1 for end in ends)
-
-
-def _at_most_1(column: str, files: list[str]) -> bool:
-    """Return whether the first file's own statistics say that no value is above 1."""
-    groups = _statistics(column, files[:1])
-    most = (group.max if group and group.has_min_max else None for group in groups)
-    return all(isinstance(value, float | int) and value <= 1 for value in most)
+def _within(low: float, column: str, file: str) -> bool:
+    """Return whether the file's own statistics say that all values are from `low` to 1."""
+    groups = list(_statistics(column, [file]))
+    ends = [(g.min, g.max) if g and g.has_min_max else (None, None) for g in groups]
+    numbers = all(isinstance(end, float | int) for pair in ends for end in pair)
+    return bool(ends) and numbers and all(low <= least and most <= 1 for least, most in ends)
 
 
 def _statistics(column: str, files: list[str]) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Self, TypedDict, Unpack
+from typing import Self
 
 import numpy as np
 from msgspec.structs import replace
@@ -35,16 +35,6 @@ from calibrant.metrics.stats.units import (
 )
 
 
-class How(TypedDict):
-    """How numbers and intervals are made, and whether the scores are probabilities."""
-
-    probability: bool
-    bins: int
-    level: float
-    resamples: int
-    rng: Stream
-
-
 class MetricBlock:
     """One block of rows: its units, the sums that metrics need, and how rows pull on them.
 
@@ -62,23 +52,26 @@ class MetricBlock:
         correct: ArrayLike,
         weights: MaybeArray,
         units: MaybeArray,
-        **how: Unpack[How],
+        *,
+        probability: bool,
+        bins: int,
+        level: float,
+        resamples: int,
+        rng: Stream,
     ) -> None:
-        self.probability = how["probability"]
+        self.probability = probability
         self.given = (np.asarray(confidence), np.asarray(correct))
         self.given_weights, self.given_units = weights, units
-        checked = inputs.check(confidence, correct, weights, probability=self.probability)
+        checked = inputs.check(confidence, correct, weights, probability=probability)
         self.data = checked.present()
         if units is not None and self.data.rows < checked.rows:
             assert checked.weights is not None
             units = np.asarray(units)[checked.weights > 0]
         self.units = unit_codes(units, self.data.rows)
-        self.bins, self.level = inputs.check_bins(how["bins"]), inputs.check_level(how["level"])
-        self.resamples = check_resamples(how["resamples"])
+        self.bins, self.level = inputs.check_bins(bins), inputs.check_level(level)
+        self.resamples = check_resamples(resamples)
         # Streams of their own, so that a metric has the same interval whatever else is asked.
-        self.streams: dict[str, Stream] = dict(
-            zip(("gaps", "smooth", "corp"), how["rng"].spawn(3), strict=True)
-        )
+        self.streams = dict(zip(("gaps", "smooth", "corp"), rng.spawn(3), strict=True))
         y = self.data.correct
         self.one_class = bool(y.min() == y.max())
         self.graded = inputs.is_graded(y)
@@ -230,15 +223,12 @@ class MetricBlock:
         """Residuals on the grids of smooth ECE."""
         return SmoothGrids(self.data)
 
-    @property
-    def smooth_task(self) -> SmoothTask:
-        """What the interval of smooth ECE is made from."""
-        return SmoothTask(self.grids, self.gaps.inflation / self.row_count, self.streams["smooth"])
-
     @cached_property
     def smooth_ends(self) -> tuple[float, float, float]:
         """Smooth ECE with its interval."""
-        return smooth_interval(self.smooth_task, self.level, self.resamples)
+        scatter = self.gaps.inflation / self.row_count
+        task = SmoothTask(self.grids, scatter, self.streams["smooth"])
+        return smooth_interval(task, self.level, self.resamples)
 
     @cached_property
     def corp_parts(self) -> Corp:
@@ -250,16 +240,12 @@ class MetricBlock:
         """The isotonic fit at distinct scores, rising."""
         return isotonic_fit(self.distinct.weight, self.distinct.outcome)
 
-    @property
-    def corp_task(self) -> CorpTask:
-        """What the intervals of MCB and DSC are made from."""
-        noise = self.row_count, self.gaps.inflation, self.streams["corp"]
-        return CorpTask(self.distinct, self.corp_parts, self.fitted, *noise)
-
     @cached_property
     def corp_ends(self) -> CorpIntervals:
         """The interval of MCB, and what that of DSC needs."""
-        return corp_intervals(self.corp_task, self.level)
+        noise = self.row_count, self.gaps.inflation, self.streams["corp"]
+        task = CorpTask(self.distinct, self.corp_parts, self.fitted, *noise)
+        return corp_intervals(task, self.level)
 
     def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
         """Return the curve by isotonic regression, with the band of perfect calibration."""
