@@ -15,7 +15,7 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.places import check_output_folder
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.data import Study
-from calibrant.data.mend.recalibration_map import mended_columns
+from calibrant.data.mend.estimator import mended_columns
 from calibrant.data.sources.provenance import document_head
 from calibrant.findings.claims.next_step import step_of_grades
 from calibrant.report.result import GradeResult

@@ -19,7 +19,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.shared_options import About, Engine, MendColumns, Similarity, Tau, Variant
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.data import Study
-from calibrant.data.mend.recalibration_map import maps_of_models, mended_columns
+from calibrant.data.mend.estimator import maps_of_models, mended_columns
 from calibrant.data.questions import load_questions, tabular_questions
 from calibrant.data.streams.engines import engine_named
 from calibrant.models.ledger import Ledger

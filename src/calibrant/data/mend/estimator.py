@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from numpy.typing import ArrayLike
 from calibrant.core.arrays import Floats, MaybeArray, named_stream
 from calibrant.core.errors import InputError
 from calibrant.data.mend.learned_score import LearnedScore
-from calibrant.data.mend.recalibration_map import ColumnMap, RecalibrationMap
-from calibrant.metrics.recalibration.base import not_fitted, one_column_tags, score_column
+from calibrant.data.mend.recalibration_map import ColumnMap, RecalibrationMap, load_maps, names_of
+from calibrant.metrics.recalibration.base import Calibrator, not_fitted, score_column
 from calibrant.metrics.recalibration.mend_fit import (
     FOLDS,
     FittedCurve,
@@ -73,7 +74,7 @@ def _rounded(values: Floats) -> tuple[float, ...]:
     return tuple(float(f"{value:.12g}") for value in values)
 
 
-class Mend:
+class Mend(Calibrator):
     """Learn what stated confidences mean.
 
     Parameters
@@ -99,32 +100,12 @@ class Mend:
     (1, 2)
     """
 
+    options, fitted = ("seed",), ("map_",)
+
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
 
-    def __sklearn_tags__(self) -> Any:
-        return one_column_tags()
-
-    def __repr__(self) -> str:
-        return f"Mend(seed={self.seed})"
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "map_")
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings, as scikit-learn asks for them."""
-        del deep
-        return {"seed": self.seed}
-
-    def set_params(self, **settings: Any) -> Mend:
-        """Change settings, as scikit-learn does when it copies an estimator."""
-        for name, value in settings.items():
-            if name not in self.get_params():
-                raise InputError(f"Mend has no setting {name!r}")
-            setattr(self, name, value)
-        return self
-
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         confidence: ArrayLike,
         correct: ArrayLike,
@@ -159,21 +140,15 @@ class Mend:
             raise InputError("no row has a confidence and an outcome")
         w = None if weights is None else np.asarray(weights, dtype=np.float64)[finite]
         units = None if groups is None else np.asarray(groups)[finite]
-        self.classes_ = np.array([0, 1])
         labels = Labels.of(c[finite], y[finite], w, units)
         self.map_ = fit_map(labels, seed=self.seed, **(about or {}))
         return self
 
     def predict(self, confidence: ArrayLike) -> Floats:
-        """Return the chance of being right for each confidence."""
+        """Return the chance of being right for each confidence; what is missing stays missing."""
         if not self.__sklearn_is_fitted__():
             raise not_fitted()("Mend is not fitted yet", hint="call fit first")
         return self.map_.probabilities(np.asarray(score_column(confidence), dtype=np.float64))
-
-    def predict_proba(self, confidence: ArrayLike) -> Floats:
-        """Return the chances of being wrong and of being right, shape (n, 2)."""
-        right = self.predict(confidence)
-        return np.column_stack([1 - right, right])
 
 
 # With 200 labels a fifth of all fits got worse by columns: see docs/mend.md.
@@ -213,3 +188,33 @@ def fit_columns(
 
 def _learned(rows: pl.DataFrame, labels: Labels, choice: np.ndarray) -> LearnedScore:
     return LearnedScore().fit(rows, labels.correct[choice], labels.weights[choice])
+
+
+def mended_columns(scores: pl.DataFrame, path: str | Path) -> pl.DataFrame:
+    """Return scores with columns ``mended``, ``mended_low`` and ``mended_high``.
+
+    Parameters
+    ----------
+    scores
+        A table of scores; confidences stay as they are stated.
+    path
+        A file that `mend` saved. Rows of a model and method without a map in it have no value.
+    """
+    maps = maps_of_models(path, scores["model"].unique().to_list())
+    parts = [
+        maps[key].apply(part) if key in maps else part
+        for key, part in scores.with_row_index("_row").group_by("model", "method")
+    ]
+    empty = pl.DataFrame(schema=dict.fromkeys(("mended", "mended_low", "mended_high"), pl.Float64))
+    return pl.concat([*parts, empty], how="diagonal").sort("_row").drop("_row")
+
+
+def maps_of_models(
+    path: str | Path, models: Iterable[str]
+) -> dict[tuple[str, str], RecalibrationMap]:
+    """Return the maps of a file by model and method; refuse one that has none of these models."""
+    maps = {(fitted.model, fitted.method): fitted for fitted in load_maps(path)}
+    if not {model for model, _ in maps} & set(models):
+        rule = f"the file has no map of these models, but of {names_of(maps.values())}"
+        raise InputError(rule, source=str(path))
+    return maps

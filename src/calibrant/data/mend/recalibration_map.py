@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.core.errors import InputError, SchemaError, require_known
-from calibrant.data.mend.rank_shift import ShiftCheck, rank_shift
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,26 +80,30 @@ class RecalibrationMap(Struct, frozen=True):
     made: str = ""
     model: str = ""
     method: str = ""
-    fitted_on: Mapping[str, object] = {}
+    fitted_on: Mapping[str, Any] = {}
 
     def probability(self, confidence: float, row: Mapping[str, object] | None = None) -> float:
         """Return the chance that an answer with this confidence, and these columns, is right."""
-        if row is not None and self.columns is not None:
-            corrected = self.probability(confidence)
-            return self.columns.map.probability(self.columns.score_one(corrected, row))
-        return _chance(self._at(_check(confidence), self.log_odds) + self.offset)
+        fitted, value = self._with_columns(confidence, row)
+        return _chance(fitted._at(_check(value), fitted.log_odds) + fitted.offset)
 
     def interval(
         self, confidence: float, row: Mapping[str, object] | None = None
     ) -> tuple[float, float]:
         """Return the 95 % interval of that chance."""
-        if row is not None and self.columns is not None:
-            corrected = self.probability(confidence)
-            return self.columns.map.interval(self.columns.score_one(corrected, row))
-        value = self.probability(confidence)
-        low = _chance(self._at(confidence, self.low) + self.offset)
-        high = _chance(self._at(confidence, self.high) + self.offset)
+        fitted, given = self._with_columns(confidence, row)
+        value = fitted.probability(given)
+        low = _chance(fitted._at(given, fitted.low) + fitted.offset)
+        high = _chance(fitted._at(given, fitted.high) + fitted.offset)
         return min(low, value), max(high, value)
+
+    def _with_columns(
+        self, confidence: float, row: Mapping[str, object] | None
+    ) -> tuple[RecalibrationMap, float]:
+        """Return the map that reads a row, and the value it reads."""
+        if row is None or self.columns is None:
+            return self, confidence
+        return self.columns.map, self.columns.score_one(self.probability(confidence), row)
 
     def _at(self, confidence: float, values: Sequence[float]) -> float:
         knots = self.knots
@@ -119,8 +122,7 @@ class RecalibrationMap(Struct, frozen=True):
         values = np.asarray(confidence, dtype=np.float64)
         for outside in values[(values < 0) | (values > 1)].tolist():
             _check(outside)
-        odds = np.interp(values, self.knots, self.log_odds) + self.offset
-        return np.asarray(1 / (1 + np.exp(-odds)))
+        return self._curve(values, self.log_odds)
 
     def apply(self, table: Any, *, confidence: str = "confidence") -> Any:
         """Return the table with columns ``mended``, ``mended_low`` and ``mended_high``.
@@ -154,24 +156,17 @@ class RecalibrationMap(Struct, frozen=True):
             values = fitted.probabilities(given_values)
         added = {
             "mended": values,
-            "mended_low": np.fmin(fitted._band(given_values, fitted.low), values),
-            "mended_high": np.fmax(fitted._band(given_values, fitted.high), values),
+            "mended_low": np.fmin(fitted._curve(given_values, fitted.low), values),
+            "mended_high": np.fmax(fitted._curve(given_values, fitted.high), values),
         }
-        new = [
-            nw.new_series(name, column, nw.Float64, backend=nw.get_native_namespace(frame))
-            for name, column in added.items()
-        ]
-        stated_confidence = ~nw.col(confidence).is_null()
-        return (
-            frame.with_columns(*new)
-            # What is missing stays missing: not every kind of table takes NaN for it.
-            .with_columns(
-                *(nw.when(stated_confidence).then(nw.col(name)).alias(name) for name in added)
-            )
-            .to_native()
-        )
+        library = nw.get_native_namespace(frame)
+        new = [nw.new_series(n, x, nw.Float64, backend=library) for n, x in added.items()]
+        # What is missing stays missing: not every kind of table takes NaN for it.
+        stated = ~nw.col(confidence).is_null()
+        masked = (nw.when(stated).then(nw.col(name)).alias(name) for name in added)
+        return frame.with_columns(*new).with_columns(*masked).to_native()
 
-    def _band(self, confidence: Floats, ends: Sequence[float]) -> Floats:
+    def _curve(self, confidence: Floats, ends: Sequence[float]) -> Floats:
         import numpy as np
 
         return np.asarray(1 / (1 + np.exp(-np.interp(confidence, self.knots, ends) - self.offset)))
@@ -319,12 +314,8 @@ def load_mend(
     Nothing in the file is run: it holds numbers and names.
     """
     maps = load_maps(path)
-    fitting = [
-        fitted
-        for fitted in maps
-        if (model is None or fitted.model in (model, ""))
-        and (method is None or fitted.method == method)
-    ]
+    named = (fitted for fitted in maps if method is None or fitted.method == method)
+    fitting = [fitted for fitted in named if model is None or fitted.model in (model, "")]
     if len(fitting) == 1:
         return fitting[0]
     rule = f"{len(fitting)} maps fit" if fitting else "no map fits"
@@ -351,8 +342,7 @@ def load_maps(path: str | Path) -> list[RecalibrationMap]:
 
 def judge_scale(path: str | Path) -> str | None:
     """Return the scale of the scores that a judge's maps read, such as ``1-5``; None for shares."""
-    fits = [dict[str, Any](fitted.fitted_on) for fitted in load_maps(path)]
-    ends = {tuple(fitted_on.get("judge_scale", (0.0, 1.0))) for fitted_on in fits}
+    ends = {tuple(fitted.fitted_on.get("judge_scale", (0.0, 1.0))) for fitted in load_maps(path)}
     low, high = ends.pop()
     return None if ends or (low, high) == (0.0, 1.0) else f"{low:g}-{high:g}"
 
@@ -362,33 +352,49 @@ def names_of(maps: Iterable[RecalibrationMap]) -> str:
     return ", ".join(f"{fitted.model} ({fitted.method})".strip() for fitted in maps)
 
 
-def mended_columns(scores: pl.DataFrame, path: str | Path) -> pl.DataFrame:
-    """Return scores with columns ``mended``, ``mended_low`` and ``mended_high``.
+_LEVEL = 0.01
 
-    Parameters
-    ----------
-    scores
-        A table of scores; confidences stay as they are stated.
-    path
-        A file that `mend` saved. Rows of a model and method without a map in it have no value.
+
+class ShiftCheck(NamedTuple):
+    """Whether new confidences are like those of the labels."""
+
+    shifted: bool
+    p: float
+    n: int
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        if self.shifted:
+            return (
+                f"New confidences differ from those of the labels (p={self.p:.2g}): the promise "
+                "does not hold for them. Label 100."
+            )
+        return f"No difference to the confidences of the labels is shown (p={self.p:.2g})."
+
+
+def rank_shift(before: Sequence[float], new: Sequence[float], n: int) -> ShiftCheck:
+    """Test whether `new` values differ from those of `n` rows, whose quantiles are `before`.
+
+    Examples
+    --------
+    >>> rank_shift([0.5, 0.6, 0.7, 0.8], [0.9] * 50, 100).shifted
+    True
     """
-    import polars as pl
+    reference = sorted(before)
+    if not reference or not new:
+        raise InputError("a check needs confidences, and a map with its reference")
+    ranks_before = [_mid_rank(reference, value) for value in reference]
+    mean = sum(ranks_before) / len(ranks_before)
+    spread = sum((rank - mean) ** 2 for rank in ranks_before) / len(ranks_before)
+    if spread == 0:
+        equal = all(value == reference[0] for value in new)
+        return ShiftCheck(not equal, 1.0 if equal else 0.0, len(new))
+    ranks = [_mid_rank(reference, value) for value in new]
+    error = math.sqrt(spread * (1 / len(new) + 1 / n))
+    p = math.erfc(abs(sum(ranks) / len(ranks) - mean) / error / math.sqrt(2))
+    return ShiftCheck(p < _LEVEL, p, len(new))
 
-    maps = maps_of_models(path, scores["model"].unique().to_list())
-    parts = [
-        maps[key].apply(part) if key in maps else part
-        for key, part in scores.with_row_index("_row").group_by("model", "method")
-    ]
-    empty = pl.DataFrame(schema=dict.fromkeys(("mended", "mended_low", "mended_high"), pl.Float64))
-    return pl.concat([*parts, empty], how="diagonal").sort("_row").drop("_row")
 
-
-def maps_of_models(
-    path: str | Path, models: Iterable[str]
-) -> dict[tuple[str, str], RecalibrationMap]:
-    """Return the maps of a file by model and method; refuse one that has none of these models."""
-    maps = {(fitted.model, fitted.method): fitted for fitted in load_maps(path)}
-    if not {model for model, _ in maps} & set(models):
-        rule = f"the file has no map of these models, but of {names_of(maps.values())}"
-        raise InputError(rule, source=str(path))
-    return maps
+def _mid_rank(ordered: Sequence[float], value: float) -> float:
+    return (bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered))
