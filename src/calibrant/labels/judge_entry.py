@@ -17,20 +17,16 @@ from calibrant.core.estimate import EstimateEntry
 from calibrant.data.judge_cells import RatingScale
 from calibrant.data.judge_table import JudgeTable
 from calibrant.data.mend import RecalibrationMap
-from calibrant.findings.documents.labels import (
-    Disagreement,
-    JudgedModel,
-    JudgedPair,
-    JudgeEntry,
-    JudgeScale,
-    LabelsNeeded,
-    PeopleAgreement,
-    PeopleMean,
-    ScoreMeaning,
-)
-from calibrant.labels.judge_bias import biases
+from calibrant.findings.documents import labels
 from calibrant.labels.labelling.stopping import labels_for_precision
-from calibrant.labels.people_ratings import PeoplePool, contrast, lenience, people_mean, score_map
+from calibrant.labels.people_ratings import (
+    PeoplePool,
+    biases,
+    contrast,
+    lenience,
+    people_mean,
+    score_map,
+)
 from calibrant.metrics.stats import judges
 from calibrant.metrics.stats.multiplicity import holm
 from calibrant.metrics.stats.regressions import Strengths, pair_strengths
@@ -97,7 +93,7 @@ def judge_entry(
     seed: int = 0,
     about: Mapping[str, Any],
     path: str | None = None,
-) -> tuple[JudgeEntry, RecalibrationMap]:
+) -> tuple[labels.JudgeEntry, RecalibrationMap]:
     """Return the entry of one judge, and the map behind it.
 
     Parameters
@@ -120,11 +116,11 @@ def judge_entry(
     table, pool, scale = view.table, view.pool, view.table.human_scale
     rated, mean = pool.known, _mean(view)
     fitted = score_map(view.unit[rated], pool.people[rated], seed=seed, about=about)
-    entry = JudgeEntry(
+    entry = labels.JudgeEntry(
         judge=view.name,
         n=view.score.size,
         labels=int(rated.sum()),
-        scale=JudgeScale(
+        scale=labels.JudgeScale(
             kind=table.kind,
             judge=view.scale.ends,
             people=scale.ends,
@@ -154,14 +150,14 @@ def _units(estimate: EstimateEntry, view: JudgeView, *, lead: bool = False) -> E
     return replace(estimate, value=value, low=low, high=high)
 
 
-def _mean(view: JudgeView) -> PeopleMean:
+def _mean(view: JudgeView) -> labels.PeopleMean:
     pool = view.pool
     both, alone = people_mean(pool), people_mean(PeoplePool(None, pool.people))
     n, ratio = int(pool.known.sum()), both.error / alone.error
     # Where every row is rated, what the judge is worth is what it would be on others like them.
     rest = 1 / pool.people.size if pool.left else 0.0
     needed = 1 / (ratio**2 * (1 / n - rest) + rest)
-    return PeopleMean(
+    return labels.PeopleMean(
         combined=_units(both.estimate(left=pool.left), view),
         people_only=_units(alone.estimate(left=pool.left), view),
         judge_only=float(view.score.mean()) if view.same else None,
@@ -179,7 +175,7 @@ def _agreement(view: JudgeView) -> dict[str, Any]:
     order, peers = judges.agreement(statistic, score, people)
     kappa, kin = judges.agreement(judges.quadratic_kappa, score, people)
     twice = int((np.isfinite(people).sum(axis=1) > 1).sum())
-    among = None if peers is None or kin is None else PeopleAgreement(
+    among = None if peers is None or kin is None else labels.PeopleAgreement(
         count=people.shape[1],
         items=twice,
         order=peers.estimate(twice, judges.SHARE),
@@ -191,7 +187,7 @@ def _agreement(view: JudgeView) -> dict[str, Any]:
     return {"order": order.estimate(n, judges.SHARE), "kappa": own_kappa, "people": among}
 
 
-def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[ScoreMeaning]:
+def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[labels.ScoreMeaning]:
     """Yield what each score means, or each of 12 among many."""
     judge, people, scale = view.unit, view.pool.people, view.table.human_scale
     scores = np.unique(judge)
@@ -203,23 +199,23 @@ def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[ScoreMeaning]:
     for place, score in enumerate(scores.tolist()):
         ratings = people[finite][nearest == place]
         value, (low, high) = fitted.probability(score), fitted.interval(score)
-        yield ScoreMeaning(
+        yield labels.ScoreMeaning(
             score=view.scale.rating(score), value=scale.rating(value), low=scale.rating(low),
             high=scale.rating(high), labels=ratings.size,
             people=scale.rating(float(ratings.mean())) if ratings.size else None,
         )  # fmt: skip
 
 
-def _models(view: JudgeView) -> Iterator[JudgedModel]:
+def _models(view: JudgeView) -> Iterator[labels.JudgedModel]:
     """Yield people's mean of each model; of pairs the share that it wins, and its strength."""
     sides, strengths, models = view.table.sides, view.strengths, len(view.table.models)
     for code, name in enumerate(view.table.models):
         beside_mean = np.eye(models)[code] - 1 / models
-        strength = strengths and strengths.combined(beside_mean).estimate()
+        strength = strengths.combined(beside_mean).estimate() if strengths else None
         yield _judged(view, name, (sides == code).any(axis=1), sides[:, 0] == code, strength)
 
 
-def _groups(view: JudgeView, column: str) -> Iterator[JudgedModel]:
+def _groups(view: JudgeView, column: str) -> Iterator[labels.JudgedModel]:
     values = view.table.frame[column].cast(pl.String)
     for value in values.drop_nulls().unique().sort().to_list():
         rows = (values == value).fill_null(False).to_numpy()
@@ -228,28 +224,28 @@ def _groups(view: JudgeView, column: str) -> Iterator[JudgedModel]:
 
 def _judged(
     view: JudgeView, name: str, rows: Mask, first: Mask, strength: EstimateEntry | None
-) -> JudgedModel:
-    mean, labels = contrast(view.pool, [rows], first=first), int((rows & view.pool.known).sum())
+) -> labels.JudgedModel:
+    mean, rated = contrast(view.pool, [rows], first=first), int((rows & view.pool.known).sum())
     pairs = view.table.kind == "pairs"
     judge = np.where(first, view.unit, 1 - view.unit) if pairs else view.score
-    return JudgedModel(
+    return labels.JudgedModel(
         name=name,
         n=int(rows.sum()),
-        labels=labels,
-        combined=_units(mean.estimate(), view) if mean else EstimateEntry(n=labels),
+        labels=rated,
+        combined=_units(mean.estimate(), view) if mean else EstimateEntry(n=rated),
         judge_only=float(judge[rows].mean()),
         strength=strength,
     )
 
 
-def _pairs(view: JudgeView) -> list[JudgedPair]:
+def _pairs(view: JudgeView) -> list[labels.JudgedPair]:
     """Return people's preference between each two models, Holm over all of them."""
     models = view.table.models
     result = [(a, b, *lead) for a, b in _compared(view) if (lead := _lead(view, a, b))]
     left_out = len(models) * (len(models) - 1) // 2 - len(result)
     adjusted = holm(np.array([p for *_, p in result] + [1.0] * left_out))
     return [
-        JudgedPair(a=models[a], b=models[b], p_adjusted=float(p), **parts)
+        labels.JudgedPair(a=models[a], b=models[b], p_adjusted=float(p), **parts)
         for (a, b, parts, _), p in zip(result, adjusted, strict=False)
     ]
 
@@ -287,19 +283,19 @@ def _lead(view: JudgeView, a: int, b: int) -> tuple[dict[str, Any], float] | Non
 
 
 def _labels_needed(
-    mean: PeopleMean, items: int, precision: float | None, span: float
-) -> LabelsNeeded | None:
+    mean: labels.PeopleMean, items: int, precision: float | None, span: float
+) -> labels.LabelsNeeded | None:
     """Return how many labels make the interval as narrow as asked, by default half as wide."""
     _, low, high = mean.combined.ends
     half = (high - low) / 2
     if half <= 0:
         return None
     target = precision or float(f"{_NARROWER * half:.1g}")
-    labels = labels_for_precision(int(mean.combined.n or 0), items, half / span, target / span)
-    return LabelsNeeded(precision=target, labels=labels)
+    whole = labels_for_precision(int(mean.combined.n or 0), items, half / span, target / span)
+    return labels.LabelsNeeded(precision=target, labels=whole)
 
 
-def _disagreements(view: JudgeView) -> Iterator[Disagreement]:
+def _disagreements(view: JudgeView) -> Iterator[labels.Disagreement]:
     """Yield the ratings that surprise most, given the judge's scores of the others."""
     table, pool, scale = view.table, view.pool, view.table.human_scale
     surprise = np.where(pool.known, np.abs(pool.people - pool.rate), -1.0)
@@ -308,7 +304,7 @@ def _disagreements(view: JudgeView) -> Iterator[Disagreement]:
         cells = table.frame.row(int(row), named=True)
         texts = (None if (cell := cells.get(name or "")) is None else str(cell)[:_LETTERS]
                  for name in names)  # fmt: skip
-        yield Disagreement(
+        yield labels.Disagreement(
             row=int(table.rows[row]),
             judge=float(view.score[row]),
             people=scale.rating(float(pool.people[row])),
