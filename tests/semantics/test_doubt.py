@@ -21,7 +21,7 @@ DOUBTFUL = pl.DataFrame(
 def test_semantics_carry_the_chance_of_each_grade():
     graded = grade_samples(read_samples(DOUBTFUL)).semantics
     own = graded.filter(pl.col("question_id") == "Who was number 1?")
-    assert own["chance"][0] == pytest.approx(0.75)
+    assert own["chance"][0] == pytest.approx(0.8)
     assert graded["chance"].max() == pytest.approx(0.99)
 
 

@@ -181,3 +181,17 @@ def test_why_names_the_nearest_reference_and_what_both_have():
     assert known["known_as"] == "city: ho chi minh city (known_names.txt)"
     nothing = Grader().why("I don't know", ["Paris"])
     assert (nothing["correct"], nothing["chance"], nothing["doubtful"]) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "doubtful"),
+    [
+        ("It was long thought to be Rembrandt, until Vermeer was shown to be behind it", True),
+        ("Never Vermeer's pupil, always Vermeer", True),
+        ("The Milkmaid was painted by Vermeer in his house in Delft around 1658", False),
+        ("Vermeer", False),
+    ],
+)
+def test_rules_doubt_an_answer_that_leaves_the_question_aside(answer, doubtful):
+    graded = Grader(judge=None).grade(answer, ["Vermeer"], question="Who painted the Milkmaid?")
+    assert (graded.correct, graded.doubtful) == (True, doubtful)

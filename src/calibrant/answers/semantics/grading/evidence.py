@@ -12,7 +12,7 @@ import orjson
 from calibrant.answers.semantics.same.forms import STOP_WORDS
 from calibrant.answers.semantics.text.names import GENERIC
 from calibrant.answers.semantics.text.normalise import Normaliser, Once, squeeze
-from calibrant.answers.semantics.text.words import near_word, phrases
+from calibrant.answers.semantics.text.words import listed, near_word, phrases
 
 # The weights of the phrase model; the file says how they were fitted.
 _MODEL = orjson.loads(resources.files(__package__).joinpath("phrase_model.json").read_bytes())
@@ -34,6 +34,8 @@ _MAYBE_GLUED = re.compile(r"[a-z\d](?:[A-Z][a-z]|(?<=[a-z])\d|(?<=\d)[a-z]{3})")
 # '950.00' is 950.
 _WHOLE = re.compile(r"\.0+$")
 _MOST_READ = 6000
+_SAYS_MORE = 2
+_DENIALS = frozenset(listed("denials"))
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,32 @@ def other_date(answer: Bag, reference: Bag) -> bool:
         all(x == y or "x" in x or "x" in y for x, y in zip(date, targets, strict=True))
         for date in answer.dates
     )
+
+
+def speaks_of_else(answer: Bag, references: Sequence[Bag], question: Bag) -> bool:
+    """Return whether an answer may mention a reference and mean something else.
+
+    It denies something, or it leaves the question aside: 'It was long thought to be Rembrandt,
+    until Vermeer was shown' takes up less than a third of the question's words, and has two or
+    more that neither question nor references have.
+
+    Examples
+    --------
+    >>> read = BagReader()
+    >>> question, right = read("Who painted the Milkmaid?"), [read("Vermeer")]
+    >>> speaks_of_else(read("Critics long took Vermeer for Rembrandt"), right, question)
+    True
+    >>> speaks_of_else(read("The Milkmaid was painted by Vermeer in Delft"), right, question)
+    False
+    """
+    known = (question, *references)
+    if _DENIALS & (answer.known - question.known):
+        return True
+    topic = {w for w in question.content if not any(each.has(w) for each in references)}
+    overlap = sum(map(answer.has, topic))
+    known = (question, *references)
+    additions = {w for w in answer.content if not any(each.has(w) for each in known)}
+    return 3 * overlap < len(topic) and len(additions) >= _SAYS_MORE
 
 
 def evidence(

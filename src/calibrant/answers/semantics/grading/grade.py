@@ -14,6 +14,7 @@ from calibrant.answers.semantics.grading.evidence import (
     evidence,
     other_date,
     phrase_probability,
+    speaks_of_else,
 )
 from calibrant.answers.semantics.grading.verdict import (
     Grade,
@@ -236,7 +237,7 @@ class Grader:
                 against.add(refuted)
         if not possible:
             # The least sure of several rules speaks for all.
-            rule = min(against, key=lambda rule: (verdict.RULES.get(rule, verdict.SURE), rule))
+            rule = min(against, key=lambda rule: (rule not in verdict.DOUBTED, rule))
             return Ruled(_ruled(False, rule))
         return Ruled(None, possible, left_open)
 
@@ -257,7 +258,8 @@ class Grader:
         )
         # 'May 5, 2004' and '2004' are right: 'June 6, 2004' names the year alone.
         other_day = any(other_date(answer, self._bag(alias)) for alias in aliases)
-        if ruled.left_open or names or other_day:
+        elsewhere = best >= 0.5 and speaks_of_else(answer, list(map(self._bag, aliases)), request)
+        if ruled.left_open or names or other_day or elsewhere:
             best = verdict.kept_open(best)
         return Grade(best >= 0.5, "phrase", probability=best)
 

@@ -18,27 +18,16 @@ from calibrant.metrics.stats.graded_checks import DOUBT
 if TYPE_CHECKING:
     from calibrant.models.inference.judge import EmbeddedJudge
 
-# Chance that a verdict of the rule is right; rules that are not listed have SURE.
-SURE = 0.99
-RULES: dict[str, float] = {
-    "number": 0.975,
-    "name": 0.975,
-    "date": 0.8,
-    "year": 0.9,
-    "figures": 0.85,
-    "clash": 0.75,
-    "look-alike": 0.75,
-    "negation": 0.85,
-    "list": 0.8,
-    "missing unit": 0.75,
-    "range": 0.9,
-    "embedding": 0.9,
-    "middle name": 0.75,
-    "leftover word": 0.75,
-    "younger or older": 0.75,
-    "denied": 0.85,
-    "code": 0.8,
-}
+# The chance that a rule is right: sure ones were in 98 % of 1,903 answers that people judged, the
+# doubted ones in 79 % of 220.
+SURE, DOUBTED_SHARE = 0.99, 0.8
+DOUBTED = frozenset(
+    (
+        "date", "year", "figures", "clash", "look-alike", "negation", "list", "missing unit",
+        "range", "embedding", "middle name", "leftover word", "younger or older", "code",
+        "denied",
+    )
+)  # fmt: skip
 # What types leave open although they can read both sides: words decide, and doubt stays.
 OPEN = frozenset(
     (
@@ -57,7 +46,7 @@ def rule_probability(correct: bool, rule: str) -> float:
     >>> rule_probability(True, "exact"), round(rule_probability(False, "date"), 2)
     (0.99, 0.2)
     """
-    sure = RULES.get(rule, SURE)
+    sure = DOUBTED_SHARE if rule in DOUBTED else SURE
     return sure if correct else 1.0 - sure
 
 
@@ -109,53 +98,30 @@ def _log_odds(probability: float) -> float:
 
 
 _MOST_READ = 6000
-_TURN = r"but|however|although|though|yet|actually|whereas|contrary"
-_DENIAL = (
-    r"not|never|neither|nor|without|except|excluding|unlike|cannot|nobody|rather\sthan"
-    r"|instead\sof|other\sthan|anything\sbut|[a-z]{2,6}n't|no"
-)
-_CLAUSE = re.compile(rf"[.;:!?\n)]+\s|,\s(?:and|which|who)\s|[,\s](?:{_TURN})\s|\s[-–—]\s", re.I)
-# A denial before the mention, with no comma and few words between.
-_BEFORE = re.compile(rf"\b(?:{_DENIAL})\b(?:\s[\w'-]+){{0,5}}\s?[\"'(]?$", re.I)
-_EMPHASIS = re.compile(
-    r"\b(?:not\s(?:only|just|merely)|no\sdoubt|(?:none|no\s?(?:one|body))\s(?:other\sthan|but)"
-    r"|nothing\s(?:but|other\sthan)|anyone\sbut|anything\sbut)\b[^,.;]{0,30}$",
-    re.I,
-)
-_AFTER = re.compile(
-    r"^[\"')]?\s?(?:(?:is|was|are|were|would\sbe|has\sbeen)(?:n't|\snot|\snever)\b"
-    r"|(?:is|was|are|were|would\sbe|'s)\s(?:\w+ly\s)?(?:wrong|incorrect|false|mistaken|untrue)\b"
-    r"|\?\s?no\b)",
-    re.I,
-)
+_DENIAL = r"(?:not(?!\sonly)|never|neither|nor|without|except|cannot|[a-z]{2,6}n't|no)"
+# In the clause of the mention and close before it.
+_DENIED = re.compile(rf"\b{_DENIAL}\b[^,.;:!?\n]{{0,40}}$", re.I)
 
 
 def denies(text: str, aliases: Sequence[str], question: str | None = None) -> bool:
-    """Return whether every mention of a reference stands in a clause that denies it.
+    """Return whether a denial stands before every mention of a reference.
 
     Examples
     --------
     >>> denies("It was not Paris, it was Rome.", ["Paris"]), denies("Not only Rome", ["Rome"])
     (True, False)
     """
-    if question and re.search(rf"\b(?:{_DENIAL})\b", question):
+    if question and re.search(rf"\b{_DENIAL}\b", question, re.I):
         return False
-    text = text[:_MOST_READ]
-    mentions = [match for alias in aliases for match in _mentions(alias).finditer(text)]
-    return bool(mentions) and all(_denied(text, match) for match in mentions)
+    starts = [m.start() for alias in aliases for m in _mentions(alias).finditer(text[:_MOST_READ])]
+    return bool(starts) and all(_DENIED.search(text[max(0, x - 80) : x]) for x in starts)
 
 
 @lru_cache(maxsize=20_000)
 def _mentions(alias: str) -> re.Pattern[str]:
-    words = re.findall(r"\w+", alias)[:12]
-    between = r"\W{1,3}".join(map(re.escape, words))
-    return re.compile(rf"\b{between}\b" if words else r"(?!)", re.I)
-
-
-def _denied(text: str, mention: re.Match[str]) -> bool:
-    before = _CLAUSE.split(text[max(0, mention.start() - 200) : mention.start()])[-1]
-    after = text[mention.end() : mention.end() + 200]
-    return not _EMPHASIS.search(before) and bool(_BEFORE.search(before) or _AFTER.match(after))
+    words = map(re.escape, re.findall(r"\w+", alias)[:12])
+    between = r"\W{1,3}".join(words) or "(?!)"
+    return re.compile(rf"\b{between}\b", re.I)
 
 
 References = str | Sequence[str] | Sequence[Sequence[str]] | None
