@@ -120,28 +120,20 @@ class Settings:
             self.refuse(key, "this setting is needed", hint=hint)
         return default
 
-    def _checked(
-        self,
-        key: str,
-        default: Any,
-        rule: str,
-        fits: Callable[[Any], bool],
-        hint: str | None = None,
-    ) -> Any:
+    def _checked(self, key: str, default: Any, rule: str, fits: Callable[[Any], bool]) -> Any:
         value = self.raw(key, default)
         if value is not default and not fits(value):
-            self.refuse(key, f"{rule}, got {value!r}", hint=hint or None)
+            self.refuse(key, f"{rule}, got {value!r}")
         return value
 
     def text(self, key: str, default: Any = NEEDED, *, choices: Sequence[str] | None = None) -> Any:
         """Return a text, one of `choices` where they are given."""
         rule = "is a text that is not empty"
         value = self._checked(key, default, rule, lambda v: isinstance(v, str) and bool(v.strip()))
-        if choices is None or value is default:
-            return value
-        hint = did_you_mean(value, list(choices))
-        rule = f"is one of {', '.join(choices)}"
-        return self._checked(key, default, rule, choices.__contains__, hint=hint)
+        if choices is not None and value is not default and value not in choices:
+            rule = f"is one of {', '.join(choices)}, got {value!r}"
+            self.refuse(key, rule, hint=did_you_mean(value, list(choices)))
+        return value
 
     def whole(self, key: str, default: Any = NEEDED, *, low: int = 0) -> Any:
         """Return a whole number from `low` upwards."""
