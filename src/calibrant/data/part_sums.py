@@ -145,8 +145,8 @@ def _leave_out(rows: pl.DataFrame, name: str, part: FilePart, plan: SumPlan, out
         out.leave_out(rule, places.len(), (f"{part.file}:{row}" for row in places))
     models = rows["model"].unique().to_list() if plan.model is not None else ["model"]
     out.models_with_dropped_rows.update(model for model in models if model)
-    others = (mask for rule, mask in broken.items() if rule not in rules.UNSCORED)
-    graded = ~reduce(or_, others, pl.repeat(False, rows.height, eager=True))
+    masks = (mask for rule, mask in broken.items() if rule not in rules.UNSCORED)
+    graded = ~reduce(or_, masks, pl.repeat(False, rows.height, eager=True))
     for key, block in _blocks(rows.filter(graded), name, plan):
         counts = np.bincount(block["correct"].to_numpy().astype(np.intp), minlength=2)
         out.unscored[key] = out.unscored.get(key, 0) + counts

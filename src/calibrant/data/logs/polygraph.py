@@ -10,6 +10,7 @@ import pickletools
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,7 @@ class _Mark:
 
 
 _DICTS = frozenset({"collections defaultdict", "collections OrderedDict"})
+_OBJECT = pickletools.anyobject
 _IGNORED = frozenset({"PROTO", "FRAME", "STOP"})
 _Stack = list[Any]
 
@@ -199,7 +201,8 @@ def read_plain_data(data: bytes) -> Any:
                 stack.append(memo[int(str(argument))])
             elif name in ("GLOBAL", "PERSID"):
                 stack.append(NotPlain(str(argument)))
-            elif name in _CONSTANTS:
+            elif argument is not None and instruction.stack_after[:1] not in ([], [_OBJECT]):
+                # Numbers and texts: what names an object or a code would be of any kind.
                 stack.append(argument)
             elif name not in _IGNORED:
                 raise ValueError(f"the instruction {name} is not known")
@@ -275,6 +278,10 @@ def _last(stack: _Stack, count: int) -> list[Any]:
     return items
 
 
+def _tuple(count: int, stack: _Stack) -> None:
+    stack.append(tuple(_last(stack, count)))
+
+
 def _call(arguments: int) -> Callable[[_Stack], None]:
     """Put a mark, or an empty dict for the kinds of dict, in the place of a call."""
 
@@ -304,9 +311,7 @@ _ACTIONS: dict[str, Callable[[_Stack], None]] = {
     "LIST": lambda stack: stack.append(_group(stack)),
     "TUPLE": lambda stack: stack.append(tuple(_group(stack))),
     "DICT": lambda stack: stack.append(dict(_pairs(_group(stack)))),
-    "TUPLE1": lambda stack: stack.append(tuple(_last(stack, 1))),
-    "TUPLE2": lambda stack: stack.append(tuple(_last(stack, 2))),
-    "TUPLE3": lambda stack: stack.append(tuple(_last(stack, 3))),
+    **{f"TUPLE{count}": partial(_tuple, count) for count in (1, 2, 3)},
     "APPEND": lambda stack: _extend(stack, [stack.pop()]),
     "APPENDS": lambda stack: _extend(stack, _group(stack)),
     "ADDITEMS": lambda stack: _group(stack).clear(),
@@ -319,11 +324,3 @@ _ACTIONS: dict[str, Callable[[_Stack], None]] = {
     "BUILD": lambda stack: stack.__delitem__(-1),
     "BINPERSID": lambda stack: stack.__setitem__(-1, NotPlain("a tensor")),
 }
-_CONSTANTS = frozenset(
-    {
-        *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
-        *("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
-        *("STRING", "BINSTRING", "SHORT_BINSTRING"),
-        *("BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
-    }
-)

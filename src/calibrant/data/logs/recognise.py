@@ -210,7 +210,7 @@ _INSIDE = {"hle": ("judge_response", ""), "openai-evals": ("spec", "completion_f
 _LINES = 20
 
 
-def fits(content: Container[Any], ways: Ways) -> bool:
+def fits(content: Container[Any], modes: Ways) -> bool:
     """Return whether the words of one of the ways are there.
 
     Examples
@@ -220,7 +220,7 @@ def fits(content: Container[Any], ways: Ways) -> bool:
     """
     return any(
         all(any(word in content for word in ([w] if isinstance(w, str) else w)) for w in mode)
-        for mode in ways
+        for mode in modes
     )
 
 

@@ -28,7 +28,7 @@ class _Span(NamedTuple):
     id: str
     parent: str | None
     start: str
-    held: dict[str, object]
+    attributes: dict[str, object]
     events: list[tuple[str, dict[str, object]]]
 
 
@@ -51,11 +51,11 @@ def _plain(opinions: exchange.Raw) -> dict[str, Any]:
 
 
 def _model(span: _Span) -> str:
-    return str(exchange.first_of(span.held, _MODELS) or "model")
+    return str(exchange.first_of(span.attributes, _MODELS) or "model")
 
 
 def _turn(span: _Span) -> Turn:
-    operation = span.held.get("gen_ai.operation.name")
+    operation = span.attributes.get("gen_ai.operation.name")
     tools = _tools(span)
     return Turn(
         span.id,
@@ -112,13 +112,13 @@ def _attributes(attributes: Any) -> dict[str, object]:
 
 def _messages(span: _Span, attribute: str, older: str, events: Iterable[str]) -> list[Any]:
     """Return messages: one attribute, attributes with a number each, or events."""
-    everywhere = [span.held, *(body for _, body in span.events)]
+    everywhere = [span.attributes, *(body for _, body in span.events)]
     whole = next((body[attribute] for body in everywhere if body.get(attribute)), None)
     if whole is not None:
         messages = exchange.json_in(whole) if isinstance(whole, str) else whole
         return messages if isinstance(messages, list) else [whole]
-    numbers = (f"{older}.{number}.content" for number in range(len(span.held)))
-    listed = [span.held[name] for name in numbers if span.held.get(name)]
+    numbers = (f"{older}.{number}.content" for number in range(len(span.attributes)))
+    listed = [span.attributes[name] for name in numbers if span.attributes.get(name)]
     return listed or [
         body.get("message") or body.get("content") for name, body in span.events if name in events
     ]
@@ -141,12 +141,14 @@ def _evaluations(span: _Span) -> Iterator[tuple[object, str, object]]:
 def _by_span(runs: Runs, spans: list[_Span], log: ForeignLog) -> Mapping[str, dict[str, object]]:
     """Return what was said of each reply: in its span, of its id, or around it."""
     value_given: dict[str, dict[str, object]] = defaultdict(dict)
-    by_reply = {span.held.get("gen_ai.response.id"): span.id for span in spans if _turn(span).reply}
+    by_reply = {
+        span.attributes.get("gen_ai.response.id"): span.id for span in spans if _turn(span).reply
+    }
     missing: Counter[str] = Counter()
     for span in spans:
-        here = runs.judged(span.id)
+        nearest = runs.judged(span.id)
         for reply, name, value in _evaluations(span):
-            place = here if reply is None else by_reply.get(reply, here)
+            place = nearest if reply is None else by_reply.get(reply, nearest)
             if place is None:
                 missing[name] += 1
             else:

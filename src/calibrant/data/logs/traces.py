@@ -319,14 +319,14 @@ def _require_zeros(answers: Sequence[tuple[exchange.Raw, exchange.Raw]], log: Fo
     """
     if log.path.is_dir() or any(isinstance(row.get("scores"), list) for row, _ in answers):
         return
-    every = [exchange.grade_among(scores, log.options.grade) for _, scores in answers]
-    grades = [item.correct for item in every if item.correct is not None]
-    names = {item.grader for item in every if item.grader is not None}
+    graded = [exchange.grade_among(scores, log.options.grade) for _, scores in answers]
+    grades = [item.correct for item in graded if item.correct is not None]
+    names = {item.grader for item in graded if item.grader is not None}
     values = (scores.get(name) for _, scores in answers for name in names)
     numbers = any(exchange.number_in(value) is not None for value in values)
-    if numbers and 0 < len(grades) < len(every) and min(grades) > 0:
+    if numbers and 0 < len(grades) < len(graded) and min(grades) > 0:
         raise InputError(
-            f"every value of {next(iter(names))} is above 0 and {len(every) - len(grades)} are "
+            f"every value of {next(iter(names))} is above 0 and {len(graded) - len(grades)} are "
             "missing: the tables of Langfuse leave scores of 0 out, so wrong answers cannot be "
             "told from ungraded ones",
             hint="export by the API or the scheduled export, or make the score a boolean one",

@@ -93,12 +93,12 @@ class ZipEntries:
             # Where the data must have ended: the compressed stream knows its own end.
             following = self._bytes.find(_SIGNATURE, start)
             data = self._bytes[start : following if following >= 0 else len(self._bytes)]
-        others = self._total - self._sizes.get(entry.name, 0)
-        if (entry.size or 0) > limit("unpacked_bytes") - others:
+        earlier = self._total - self._sizes.get(entry.name, 0)
+        if (entry.size or 0) > limit("unpacked_bytes") - earlier:
             raise _too_large()
-        content = self._unpacked(entry, data, limit("unpacked_bytes") - others)
+        content = self._unpacked(entry, data, limit("unpacked_bytes") - earlier)
         self._sizes[entry.name] = len(content)
-        self._total = others + len(content)
+        self._total = earlier + len(content)
         if entry.size is not None and len(content) != entry.size:
             raise ValueError(f"{len(content)} bytes where {entry.size} are declared")
         if entry.crc is not None and zlib.crc32(content) != entry.crc:

@@ -104,9 +104,9 @@ def _stretches(streamed: Streamed, rows: int) -> pl.DataFrame:
     from calibrant.data.streams.streaming import scan_part
 
     files = batches.parquet_files(streamed.source)
-    many = max(min(rows // _LEAST_STRETCH, _STRETCHES), 1)
-    length = max(min(_LOOKED_AT, rows) // many, 1)
-    targets = {number * (rows // many) for number in range(many)}
+    stretches = max(min(rows // _LEAST_STRETCH, _STRETCHES), 1)
+    length = max(min(_LOOKED_AT, rows) // stretches, 1)
+    targets = {number * (rows // stretches) for number in range(stretches)}
     parts, first = [], 0
     for file in files:
         scan = scan_part(file, streamed.source)

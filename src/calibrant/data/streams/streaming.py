@@ -147,8 +147,8 @@ def _rows_behind(source: str, names: Sequence[str] | None, most: int | None) -> 
     frames = []
     for file in files:
         shared = batches.partition_of(file, source)
-        chosen = None if names is None else [name for name in names if name not in shared]
-        frame = pl.DataFrame(batches.first_rows(file, chosen, rows))
+        stored = None if names is None else [name for name in names if name not in shared]
+        frame = pl.DataFrame(batches.first_rows(file, stored, rows))
         partition = {
             name: pl.lit(shared[name]) for name in shared if names is None or name in names
         }

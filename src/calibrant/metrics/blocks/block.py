@@ -1,7 +1,7 @@
 """One block of rows and what its metrics share, computed once, when first needed."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Self
 
@@ -19,6 +19,7 @@ from calibrant.metrics.intervals.corp import CorpIntervals, CorpTask, corp_inter
 from calibrant.metrics.intervals.gap import GapIntervals, gap_intervals, half_highs
 from calibrant.metrics.intervals.gap_model import GapModel, gap_model, gap_of_means, matched_error
 from calibrant.metrics.intervals.smooth import smooth_interval
+from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.smooth import SmoothGrids, SmoothTask
 from calibrant.metrics.stats import ranking
 from calibrant.metrics.stats.bootstrap import check_resamples
@@ -96,15 +97,27 @@ class MetricBlock:
         return self.data.confidence.astype(np.float64, copy=False)
 
     def estimate(self, metric: Metric) -> Estimate:
-        """Return one metric with its interval, which stays in the metric's range."""
+        """Return one metric with its interval, wider by `errors`, in the metric's range."""
         assert metric.family is not None
         value, low, high, how = self.interval_of(metric.family)
         if math.isnan(value):
             self.undefined[metric.name] = how
             value = low = high = inputs.undefined(metric.name, how)
             how = "undefined"
-        ends = max(float(low), metric.range[0]), min(float(high), metric.range[1])
+        error = self.errors.get(metric.name, 0.0) if math.isfinite(value) else 0.0
+        ends = max(float(low) - error, metric.range[0]), min(float(high) + error, metric.range[1])
         return Estimate(float(value), *ends, self.units.count, self.level, interval=how)
+
+    @property
+    def errors(self) -> Mapping[str, float]:
+        """How far values may be from those of the rows, by metric; here they are the rows."""
+        return {}
+
+    def estimates(self, names: Sequence[str] | None = None) -> dict[str, Estimate]:
+        """Return metrics with their intervals; of a score that is no probability, rankings."""
+        choice = (METRICS[name] for name in names or audited())
+        able = [metric for metric in choice if self.probability or not metric.probability]
+        return {metric.name: self.estimate(metric) for metric in able}
 
     def interval_of(self, family: MetricFamily) -> Ends:
         """Return value and interval."""

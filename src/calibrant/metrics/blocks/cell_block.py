@@ -5,7 +5,6 @@ states by how much each value may differ from that of the rows themselves (`cell
 interval is widened by it.
 """
 
-import math
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 
@@ -13,7 +12,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, Indices, Stream
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats
 from calibrant.metrics.blocks import cell_sums
 from calibrant.metrics.blocks.block import MetricBlock
@@ -91,17 +89,6 @@ class CellBlock(MetricBlock):
     independent = True
     counted = True
     shares = None
-
-    def estimates(self) -> dict[str, Estimate]:
-        """Return every metric; ends are moved out by what the cells leave uncertain."""
-        by_metric = {}
-        for name, error in self.errors.items():
-            estimate, (least, most) = self.estimate(METRICS[name]), METRICS[name].range
-            if math.isfinite(estimate.value):
-                low, high = max(estimate.low - error, least), min(estimate.high + error, most)
-                estimate = replace(estimate, low=low, high=high)
-            by_metric[name] = estimate
-        return by_metric
 
     # Where the sums of rows come from.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -14,12 +14,11 @@ from msgspec.structs import replace
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import did_you_mean
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import shrunk_variance
 from calibrant.metrics.blocks.block import MetricBlock
 from calibrant.metrics.intervals.gap_model import GapModel
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
-from calibrant.metrics.registry import METRICS, audited
+from calibrant.metrics.registry import METRICS
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
 from calibrant.metrics.stats.kernels import even_steps
 from calibrant.metrics.stats.units import UnitInfluence, Units
@@ -35,9 +34,6 @@ class RowBlock(MetricBlock):
     how
         How numbers and intervals are made.
     """
-
-    # How far the values may be from those of the rows themselves: these are the rows.
-    errors: ClassVar[Mapping[str, float]] = {}
 
     @property
     def n(self) -> int:
@@ -58,12 +54,6 @@ class RowBlock(MetricBlock):
         other: the law of perfect calibration says nothing about either.
         """
         return self.given_units is None and not self.graded
-
-    def estimates(self, names: Sequence[str] | None = None) -> dict[str, Estimate]:
-        """Return metrics with their intervals; of a score that is no probability, rankings."""
-        choice = (METRICS[name] for name in names or audited())
-        able = [metric for metric in choice if self.probability or not metric.probability]
-        return {metric.name: self.estimate(metric) for metric in able}
 
     @cached_property
     def calibration_test(self) -> CalibrationTest:
