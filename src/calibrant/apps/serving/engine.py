@@ -16,17 +16,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from calibrant.apps.serving import replies
 from calibrant.apps.serving.measure import NOTHING, Asked, Measure, Measured, UpstreamError
 from calibrant.apps.serving.promise import PromiseState
-from calibrant.apps.serving.replies import (
-    UNPROMISED,
-    UNRECORDED,
-    RowFile,
-    Served,
-    ServedReply,
-    check_fields,
-    row_of,
-)
 from calibrant.core.errors import StorageError
 from calibrant.data.mend.recalibration_map import RecalibrationMap
 from calibrant.models.dispatch.commit import GroupCommit
@@ -87,7 +79,7 @@ class ServingEngine:
     measures: Mapping[str, Measure]
     ledger: Ledger
     rows: Path
-    policy: Served
+    policy: replies.Served
     price: Mapping[str, float] = field(default_factory=dict)
     per_token: bool = False
     describe: Callable[[Row], Row] | None = None
@@ -102,7 +94,7 @@ class ServingEngine:
     recent: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=RECENT))
     breakers: dict[str, Breaker] = field(default_factory=dict)
     standing: PromiseState = field(init=False)
-    kept: RowFile = field(init=False)
+    kept: replies.RowFile = field(init=False)
     _flights: dict[tuple[str, bytes], Flight] = field(default_factory=dict)
     _commit: GroupCommit | None = None
     _lost: int = 0
@@ -111,7 +103,7 @@ class ServingEngine:
     def __post_init__(self) -> None:
         self.breakers = {name: Breaker() for name in self.measures}
         self.standing = PromiseState(self.rows.with_suffix(".state.json"), self.policy.id)
-        self.kept = RowFile(self.rows)
+        self.kept = replies.RowFile(self.rows)
 
     async def open(self) -> None:
         """Begin: one way into the ledger serves all requests."""
@@ -132,7 +124,7 @@ class ServingEngine:
         if not self.kept.catch_up():
             sys.stderr.write(f"calibrant serve: {self.kept.waiting} rows could not be written\n")
 
-    async def ask(self, asked: Asked) -> ServedReply:
+    async def ask(self, asked: Asked) -> replies.ServedReply:
         """Ask models until the policy is content, and keep what became of the question."""
         started, unkept = time.perf_counter(), self.unkept
         self._require_room()
@@ -181,12 +173,12 @@ class ServingEngine:
 
     def _question(self, asked: Asked) -> Row:
         """Return what a policy may know of a question: callers name its features, nothing else."""
-        check_fields(asked.known)
+        replies.check_fields(asked.known)
         names = {f"{CALLER}{name}": value for name, value in asked.known.items()}
         question: Row = {**asked.known, **names, "text": asked.text}
         return question if self.describe is None else self.describe(question)
 
-    async def score(self, asked: Asked, answer: str) -> ServedReply:
+    async def score(self, asked: Asked, answer: str) -> replies.ServedReply:
         """Say how probable it is that an answer at hand is right; it is neither kept nor given."""
         model, measure = next(iter(self.measures.items()))
         measurements = await measure.score(asked, answer)
@@ -240,7 +232,7 @@ class ServingEngine:
 
     def _reply(
         self, step: Step, measurements: dict[str, Measured], cost: float, failure: str | None
-    ) -> ServedReply:
+    ) -> replies.ServedReply:
         model = step.model if step.action == "answer" else next(reversed(measurements), None)
         at_hand = NOTHING if model is None else measurements[model]
         against = self.standing.against or at_hand.cut or self.ended
@@ -253,7 +245,7 @@ class ServingEngine:
         mend = self.mends.get(model or "")
         if mend is not None and probability is not None:
             interval, probability = mend.interval(probability), mend.probability(probability)
-        return ServedReply(
+        return replies.ServedReply(
             id=secrets.token_hex(8),
             decision=decision,
             answered_by=model if decision != "defer" else None,
@@ -284,21 +276,23 @@ class ServingEngine:
     def _promise_for(self, decision: str, against: str | None) -> str:
         """Return what is promised of this very answer."""
         if decision != "answer":
-            return UNPROMISED
+            return replies.UNPROMISED
         if against is not None:
             return f"none: {against}"
         return self.policy.promise
 
-    def _keep(self, asked: Asked, reply: ServedReply, seconds: float, *, kept: bool) -> ServedReply:
+    def _keep(
+        self, asked: Asked, reply: replies.ServedReply, seconds: float, *, kept: bool
+    ) -> replies.ServedReply:
         """Count a question and write its row; what is not kept is given without a promise."""
         if not kept and reply.decision == "answer":
-            reply = replace(reply, promise=UNRECORDED)
+            reply = replace(reply, promise=replies.UNRECORDED)
         self.counts["questions"] += 1
         self.counts[reply.decision] += 1
         self.counts["unpromised"] += reply.promise != self.policy.promise
         self.answered_by[reply.answered_by or "nobody"] += 1
         self.cost += reply.cost
-        row = row_of(
+        row = replies.row_of(
             reply, asked.question_id, asked.text, asked.known,
             time=self.clock().strftime("%Y-%m-%dT%H:%M:%SZ"), seconds=seconds,
             method=self.policy.labelled_as,
@@ -311,7 +305,7 @@ class ServingEngine:
         if self.kept.write(row):
             return reply
         self.counts["unrecorded"] += 1
-        return replace(reply, promise=UNRECORDED) if reply.decision == "answer" else reply
+        return replace(reply, promise=replies.UNRECORDED) if reply.decision == "answer" else reply
 
     def totals(self) -> dict[str, object]:
         """Return questions, decisions and cost since the start."""
@@ -328,7 +322,7 @@ class ServingEngine:
         }
 
 
-def _note_in_span(reply: ServedReply) -> None:
+def _note_in_span(reply: replies.ServedReply) -> None:
     """Tell the span that asks, where the program traces with OpenTelemetry."""
     if "opentelemetry.trace" not in sys.modules:
         return

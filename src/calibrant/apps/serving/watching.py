@@ -16,14 +16,8 @@ from typing import Any
 import orjson
 import polars as pl
 
+from calibrant.apps.serving import promise
 from calibrant.apps.serving.engine import RECENT, ServingEngine
-from calibrant.apps.serving.promise import (
-    Outcomes,
-    ServedAnswers,
-    broken_promise,
-    graded_answers,
-    read_labels,
-)
 from calibrant.core.errors import InputError
 from calibrant.labels.watching.betting import PromiseWatch
 from calibrant.trust.traffic_shift import GuardCheck
@@ -135,7 +129,7 @@ class Watch:
         promised: Callable[[], PromiseWatch] | None = None,
     ) -> None:
         self._engine, self._check, self._labels, self._promised = engine, check, labels, promised
-        self._given = ServedAnswers(engine.rows, engine.policy.id)
+        self._given = promise.ServedAnswers(engine.rows, engine.policy.id)
         self._seen, self._noted = 0, ""
         self.guard = Routine("traffic is not watched", self._look_at_traffic, GUARD_EVERY_S)
         self.labelled = Routine("labels are not watched", self._look_at_labels, EVERY_S)
@@ -210,9 +204,9 @@ class Watch:
 
     def _broken(self, path: Path, watch: PromiseWatch) -> str | None:
         """Return why the promise is broken, as the labels show it."""
-        labels, knowledge = read_labels(path), self._engine.standing.known
+        labels, knowledge = promise.read_labels(path), self._engine.standing.known
         self._given.read_on()
-        outcomes = graded_answers(self._given.answers, labels)
+        outcomes = promise.graded_answers(self._given.answers, labels)
         graded = len(outcomes.graded)
         if 2 * graded < knowledge.labels:
             # One or two may be taken back; so many are lost.
@@ -223,9 +217,9 @@ class Watch:
             )
         knowledge.labels = graded
         self._note(outcomes, len(labels))
-        return broken_promise(watch, outcomes.graded)
+        return promise.broken_promise(watch, outcomes.graded)
 
-    def _note(self, outcomes: Outcomes, labels: int) -> None:
+    def _note(self, outcomes: promise.Outcomes, labels: int) -> None:
         """Say once what could not be used."""
         self._engine.counts["unreadable_rows"] = self._given.unreadable
         self._engine.counts["unused_labels"] = outcomes.strange

@@ -5,13 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from calibrant.core.names import method_words
 from calibrant.findings.claims.claim import count
-from calibrant.findings.documents import decisions
-from calibrant.findings.documents.fields import (
-    CascadeFields,
-    DecideFields,
-    GroupsFields,
-    MendFields,
-)
+from calibrant.findings.documents import decisions, fields
 from calibrant.findings.documents.groups import GroupEntry, GroupsEntry
 from calibrant.report.blocks import entry_name
 from calibrant.report.charts import chart
@@ -19,7 +13,7 @@ from calibrant.report.charts.scales import percent, points
 from calibrant.report.tables.decide import ThresholdWords
 
 
-def charts(document: DecideFields) -> Iterator[chart.Chart]:
+def charts(document: fields.DecideFields) -> Iterator[chart.Chart]:
     """Yield the curve of the block that is promised most, with the chosen threshold."""
     curves = [entry for entry in document.results if entry.curve]
     if not curves:
@@ -55,7 +49,7 @@ def charts(document: DecideFields) -> Iterator[chart.Chart]:
     )
 
 
-def mend_charts(document: MendFields) -> Iterator[chart.Chart]:
+def mend_charts(document: fields.MendFields) -> Iterator[chart.Chart]:
     """Yield what a stated confidence of each entry means."""
     for n, entry in enumerate(document.results, 1):
         yield _meaning(entry, "answer" if n == 1 else f"mend-{n}")
@@ -102,7 +96,7 @@ def _means(row: decisions.MendMeaning) -> str:
     return f"says {percent(row.says)}: {means}, right {percent(row.right)}, {count(row.n, 'label')}"
 
 
-def cascade_charts(document: CascadeFields) -> Iterator[chart.Chart]:
+def cascade_charts(document: fields.CascadeFields) -> Iterator[chart.Chart]:
     """Yield accuracy against cost, with the chosen setting, of each block."""
     for n, entry in enumerate(document.results, 1):
         yield _curves(entry, "answer" if n == 1 else f"cascade-{n}")
@@ -160,7 +154,7 @@ def _chosen(policy: decisions.CascadePolicy, tones: Mapping[str, str]) -> list[c
 _GROUPS_SHOWN = 16
 
 
-def groups_charts(document: GroupsFields) -> Iterator[chart.Chart]:
+def groups_charts(document: fields.GroupsFields) -> Iterator[chart.Chart]:
     """Yield the groups by what is special about them, largest first."""
     entries = [entry for entry in document.results if entry.groups]
     if not entries:

@@ -9,16 +9,8 @@ from typing import Any
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.claims.claim import count
 from calibrant.findings.claims.judge import in_units
+from calibrant.findings.documents import labels
 from calibrant.findings.documents.fields import JudgeFields, LabelFields, MonitorFields
-from calibrant.findings.documents.labels import (
-    GapCell,
-    JudgedModel,
-    JudgeEntry,
-    LabelEntry,
-    MonitorEntry,
-    ScoreMeaning,
-    WatchedBatch,
-)
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import entry_name
 from calibrant.report.charts import chart
@@ -48,11 +40,11 @@ def monitor_charts(document: MonitorFields) -> Iterator[chart.Chart]:
         yield _evidence(entry, n)
 
 
-def _is_about(entry: MonitorEntry, subject: Mapping[str, Any]) -> bool:
+def _is_about(entry: labels.MonitorEntry, subject: Mapping[str, Any]) -> bool:
     return all(subject.get(name) in (None, getattr(entry, name)) for name in ("model", "method"))
 
 
-def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> chart.Chart:
+def _over_time(entry: labels.MonitorEntry, name: str, *, named: bool) -> chart.Chart:
     history = entry.history
     most = max(row.n for row in history)
     # A batch of a few labels jumps about: it is small, and the line passes over it.
@@ -78,11 +70,11 @@ def _over_time(entry: MonitorEntry, name: str, *, named: bool) -> chart.Chart:
     )
 
 
-def _days_differ(entry: MonitorEntry) -> bool:
+def _days_differ(entry: labels.MonitorEntry) -> bool:
     return entry.ordinary_days is not None and entry.ordinary_days.differ
 
 
-def _ordinary_band(entry: MonitorEntry) -> list[chart.Mark]:
+def _ordinary_band(entry: labels.MonitorEntry) -> list[chart.Mark]:
     """Return where days lie that stray as far as ordinary ones, which is beyond their labels."""
     if not _days_differ(entry) or entry.ordinary_days is None:
         return []
@@ -97,7 +89,7 @@ def _ordinary_band(entry: MonitorEntry) -> list[chart.Mark]:
     ]
 
 
-def _stretch(row: WatchedBatch, place: int, share: float, owner: str) -> chart.Dot:
+def _stretch(row: labels.WatchedBatch, place: int, share: float, owner: str) -> chart.Dot:
     value, low, high = row.gap.ends
     tip = (
         f"{row.when}: {points(value)}{chart.between(row.gap, points)} points, right "
@@ -110,7 +102,7 @@ def _stretch(row: WatchedBatch, place: int, share: float, owner: str) -> chart.D
     return chart.Dot(place, value, low, high, *look, tip, f"{owner}␟watched = {row.when}")
 
 
-def _alarm(entry: MonitorEntry) -> list[chart.ReferenceLine]:
+def _alarm(entry: labels.MonitorEntry) -> list[chart.ReferenceLine]:
     """Return a line at the last alarm, and one at the last change of the mix of groups."""
     marks = []
     for word, alarm in (("alarm", entry.alarm), ("new mix", entry.mix and entry.mix.alarm)):
@@ -121,7 +113,7 @@ def _alarm(entry: MonitorEntry) -> list[chart.ReferenceLine]:
     return marks
 
 
-def _dates(history: Sequence[WatchedBatch]) -> list[str]:
+def _dates(history: Sequence[labels.WatchedBatch]) -> list[str]:
     names = [row.when[:16] for row in history]
     if all(len(name) == 10 and name.endswith("-01") for name in names):
         # Months, by their first day.
@@ -129,7 +121,7 @@ def _dates(history: Sequence[WatchedBatch]) -> list[str]:
     return names
 
 
-def _evidence(entry: MonitorEntry, number: int) -> chart.Chart:
+def _evidence(entry: labels.MonitorEntry, number: int) -> chart.Chart:
     rows = entry.history
     # A logarithm of 0 has no place on the chart; capital that is lost is shown at 1e-6.
     places = [
@@ -166,7 +158,7 @@ def label_charts(document: LabelFields) -> Iterator[chart.Chart]:
             yield _gaps(block, number)
 
 
-def _running(entry: LabelEntry, name: str) -> chart.Chart:
+def _running(entry: labels.LabelEntry, name: str) -> chart.Chart:
     # The first looks know nothing yet, and their intervals would hide what the last ones know.
     least = entry.history[-1].labels / 10
     looks = [row for row in entry.history if row.labels >= least and row.ece.value is not None]
@@ -175,7 +167,7 @@ def _running(entry: LabelEntry, name: str) -> chart.Chart:
         f"{n:,} labels: {in_points(round(value, 3))} ({in_points(low)} to {in_points(high)}) points"
         for n, (value, low, high) in errors
     ]
-    labels, (value, *_) = errors[-1]
+    most, (value, *_) = errors[-1]
     now = f"{points(value)[1:]} points now"
     return chart.Chart(
         name,
@@ -186,12 +178,12 @@ def _running(entry: LabelEntry, name: str) -> chart.Chart:
         [
             chart.Band([(n, low, high) for n, (_, low, high) in errors], "first"),
             chart.Line([(n, value) for n, (value, *_) in errors], tips=tips),
-            chart.Dot(labels, value, shape="ring", label=now, side="above"),
+            chart.Dot(most, value, shape="ring", label=now, side="above"),
         ],
     )
 
 
-def _gaps(entry: LabelEntry, number: int) -> chart.Chart:
+def _gaps(entry: labels.LabelEntry, number: int) -> chart.Chart:
     labelled = [part for part in entry.gaps if part.labels]
     most = max((part.share for part in labelled), default=1) or 1
     unseen = len(entry.gaps) - len(labelled)
@@ -209,7 +201,7 @@ def _gaps(entry: LabelEntry, number: int) -> chart.Chart:
     )
 
 
-def _gap(part: GapCell, size: float) -> chart.Dot:
+def _gap(part: labels.GapCell, size: float) -> chart.Dot:
     start, end = part.bin
     spread = _STANDARD_ERRORS * (part.standard_error or 0.0)
     # No share is below 0 or above 1, so no gap leaves the range that the cell allows.
@@ -240,7 +232,7 @@ def judge_charts(document: JudgeFields) -> Iterator[chart.Chart]:
                 first = False
 
 
-def _people_axis(entry: JudgeEntry, title: str = "people's mean") -> chart.Axis:
+def _people_axis(entry: labels.JudgeEntry, title: str = "people's mean") -> chart.Axis:
     def words(value: float) -> str:
         return in_units(entry, value) if entry.scale.kind != "ratings" else f"{value:g}"
 
@@ -248,7 +240,7 @@ def _people_axis(entry: JudgeEntry, title: str = "people's mean") -> chart.Axis:
     return chart.Axis(title, words, low=low, high=high)
 
 
-def _models(entry: JudgeEntry, name: str, owner: str) -> chart.Chart | None:
+def _models(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | None:
     """Return people's means of models beside the judge's, on one scale."""
     known_names = [model for model in entry.models if model.combined.value is not None]
     if not known_names:
@@ -272,7 +264,7 @@ def _models(entry: JudgeEntry, name: str, owner: str) -> chart.Chart | None:
     )
 
 
-def _model_item(entry: JudgeEntry, model: JudgedModel) -> chart.Item:
+def _model_item(entry: labels.JudgeEntry, model: labels.JudgedModel) -> chart.Item:
     people, judge = _in_words(entry, model.combined), in_units(entry, model.judge_only)
     tip = f"{model.name}: people {people}, judge {judge}, {model.labels:,} rated"
     value, low, high = model.combined.ends
@@ -283,14 +275,14 @@ def _model_item(entry: JudgeEntry, model: JudgedModel) -> chart.Item:
     return chart.Item(model.name, dots=dots, words=words, tip=tip, key=key)
 
 
-def _in_words(entry: JudgeEntry, estimate: EstimateEntry | ScoreMeaning) -> str:
+def _in_words(entry: labels.JudgeEntry, estimate: EstimateEntry | labels.ScoreMeaning) -> str:
     """Return a mean by people with its interval, as a tip says it."""
     value, low, high = (in_units(entry, end or 0.0)
                         for end in (estimate.value, estimate.low, estimate.high))  # fmt: skip
     return f"{value} ({low} to {high})"
 
 
-def _map(entry: JudgeEntry, name: str, owner: str) -> chart.Chart | None:
+def _map(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | None:
     """Return people's mean at each score, with the means of the ratings there."""
     if len(entry.map) < 2 or entry.scale.kind == "pairs":
         return None
@@ -318,7 +310,7 @@ def _map(entry: JudgeEntry, name: str, owner: str) -> chart.Chart | None:
     )
 
 
-def _flips(entry: JudgeEntry, name: str, owner: str) -> chart.Chart | None:
+def _flips(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | None:
     """Return to which place the verdicts go that flip with the order."""
     lean = next((lean for lean in entry.bias if lean.flips), None)
     if lean is None or lean.flips is None or lean.judge_share is None:

@@ -4,18 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from calibrant.report.charts import svg
 from calibrant.report.charts.chart import Axis, Cell, Chart, Item, Names, Panel
 from calibrant.report.charts.scales import AxisScale, span, ticks_of
-from calibrant.report.charts.svg import (
-    ROW,
-    Drawing,
-    cut_name,
-    cut_names,
-    draw_legend,
-    draw_shape,
-    legend_rows,
-    text_width,
-)
 from calibrant.report.names import without_shared_start
 
 _WIDTH, _NARROW = 760.0, 350.0
@@ -37,7 +28,7 @@ class _Row:
     height: float
 
 
-def draw_rows(chart: Chart, *, wide: bool) -> Drawing:
+def draw_rows(chart: Chart, *, wide: bool) -> svg.Drawing:
     """Return the chart; on a phone names stand above their bars, and cells beside few columns."""
     cells = next((panel for panel in chart.panels if isinstance(panel.x, Names)), None)
     if wide or cells is not None:
@@ -52,27 +43,27 @@ def _items(panel: Panel, row: str) -> list[Item]:
 # -- names on the left ------------------------------------------------------------------------
 
 
-def _beside(chart: Chart, panels: Sequence[Panel], *, wide: bool) -> Drawing:
+def _beside(chart: Chart, panels: Sequence[Panel], *, wide: bool) -> svg.Drawing:
     names = chart.y
     assert isinstance(names, Names)
     width = _WIDTH if wide else _NARROW
-    keys = legend_rows(chart.legend, width)
+    keys = svg.legend_rows(chart.legend, width)
     headed = any(panel.heading for panel in panels)
     titled = any(_axis_title(panel) or panel.end_title for panel in panels)
     phone = not wide and not names.numbered
-    top = ROW * len(keys) + (20.0 if headed else 0.0) + (30.0 if titled or not headed else 24.0)
+    top = svg.ROW * len(keys) + (20.0 if headed else 0.0) + (30.0 if titled or not headed else 24.0)
     top += 14.0 if phone else 0.0
     room = _room_for_names(names, len(panels), wide=wide)
     parts = _parts(panels, (room + _BETWEEN, width))
     rows = _placed(names, panels, parts[-1], top, wide=wide)
     bottom = rows[-1].top + rows[-1].height
-    drawing = Drawing(width, bottom + 26, chart.title, kind="rows")
-    draw_legend(drawing, keys)
+    drawing = svg.Drawing(width, bottom + 26, chart.title, kind="rows")
+    svg.draw_legend(drawing, keys)
     _write_names(drawing, names, rows, room)
     for panel, (start, end) in zip(panels, parts, strict=True):
         if panel.heading:
-            heading = cut_name(panel.heading, end - start - 12, size=14.5)
-            drawing.text(start, ROW * len(keys) + 14, heading, "strong")
+            heading = svg.cut_name(panel.heading, end - start - 12, size=14.5)
+            drawing.text(start, svg.ROW * len(keys) + 14, heading, "strong")
         if isinstance(panel.x, Names):
             _cells(drawing, panel, rows, (start, end), wide=wide)
         else:
@@ -85,8 +76,8 @@ def _axis_title(panel: Panel) -> str:
 
 
 def _room_for_names(names: Names, panels: int, *, wide: bool) -> float:
-    target_names = [text_width(name) for name in names.names]
-    target_names += [text_width(note, 11.5) for note in names.notes.values() if names.noted]
+    target_names = [svg.text_width(name) for name in names.names]
+    target_names += [svg.text_width(note, 11.5) for note in names.notes.values() if names.noted]
     most = (_NAMES_ALONE if panels == 1 else _NAMES_BESIDE) if wide else _NAMES_NARROW
     number = 26.0 if names.numbered else 4.0
     return min(max(target_names) + number, most)
@@ -129,9 +120,9 @@ def _placed(
     return rows
 
 
-def _write_names(drawing: Drawing, names: Names, rows: Sequence[_Row], room: float) -> None:
+def _write_names(drawing: svg.Drawing, names: Names, rows: Sequence[_Row], room: float) -> None:
     # A hair more than the widest name: a sum of floats must not cut it.
-    short = cut_names([row.name for row in rows], room - (25.9 if names.numbered else 0))
+    short = svg.cut_names([row.name for row in rows], room - (25.9 if names.numbered else 0))
     for number, row in enumerate(rows, 1):
         y = row.top + row.height / 2 + 4
         if not row.name:
@@ -144,14 +135,16 @@ def _write_names(drawing: Drawing, names: Names, rows: Sequence[_Row], room: flo
             note = names.notes.get(row.name, "") if names.noted else ""
             drawing.text(room, y - (7 if note else 0), short[row.name], "name", anchor="end")
             if note:
-                drawing.text(room, y + 8, cut_name(note, room, size=11.5), "small", anchor="end")
+                drawing.text(
+                    room, y + 8, svg.cut_name(note, room, size=11.5), "small", anchor="end"
+                )
         if row.name in names.ends and number < len(rows):
             drawing.line(0, row.top + row.height, room, row.top + row.height, "tier")
 
 
-def _bars(drawing: Drawing, panel: Panel, rows: Sequence[_Row], reach: Reach) -> None:
+def _bars(drawing: svg.Drawing, panel: Panel, rows: Sequence[_Row], reach: Reach) -> None:
     (start, end), top = reach, rows[0].top
-    spare = max((text_width(m.words) for m in panel.marks if isinstance(m, Item)), default=0.0)
+    spare = max((svg.text_width(m.words) for m in panel.marks if isinstance(m, Item)), default=0.0)
     scale = _scale(panel, start + 6, end - spare - (18 if spare else 8))
     bottom = rows[-1].top + rows[-1].height
     _grid(drawing, panel, scale, (top - 6, bottom))
@@ -184,7 +177,7 @@ def _scale(panel: Panel, start: float, end: float) -> AxisScale:
     return AxisScale(*span(values, low, axis.high, axis.scale), start, end, axis.scale)
 
 
-def _grid(drawing: Drawing, panel: Panel, scale: AxisScale, reach: Reach) -> None:
+def _grid(drawing: svg.Drawing, panel: Panel, scale: AxisScale, reach: Reach) -> None:
     axis = panel.x
     assert isinstance(axis, Axis)
     room = scale.end - scale.start
@@ -199,16 +192,16 @@ def _grid(drawing: Drawing, panel: Panel, scale: AxisScale, reach: Reach) -> Non
         _sides(drawing, scale, axis.sides, reach[0] - 8)
 
 
-def _sides(drawing: Drawing, scale: AxisScale, sides: tuple[str, str], y: float) -> None:
+def _sides(drawing: svg.Drawing, scale: AxisScale, sides: tuple[str, str], y: float) -> None:
     """Say on both sides of zero what lies there, where there is room for it."""
     left, right = f"← {sides[0]}", f"{sides[1]} →"
-    if scale(0) - scale.start >= text_width(left, 12) + 6:
+    if scale(0) - scale.start >= svg.text_width(left, 12) + 6:
         drawing.text(scale(0) - 6, y, left, "axis", anchor="end")
-    if drawing.width - scale(0) >= text_width(right, 12) + 6:
+    if drawing.width - scale(0) >= svg.text_width(right, 12) + 6:
         drawing.text(scale(0) + 6, y, right, "axis")
 
 
-def _item(drawing: Drawing, item: Item, scale: AxisScale, y: float, *, thick: float) -> None:
+def _item(drawing: svg.Drawing, item: Item, scale: AxisScale, y: float, *, thick: float) -> None:
     if item.bar is not None and item.thin:
         drawing.line(scale(item.bar[0]), y, scale(item.bar[1]), y, "bar")
     elif item.bar is not None:
@@ -219,21 +212,23 @@ def _item(drawing: Drawing, item: Item, scale: AxisScale, y: float, *, thick: fl
         with drawing.group(dot.tone, dot.tip):
             if dot.low is not None and dot.high is not None:
                 drawing.line(scale(dot.low), y, scale(dot.high), y, "stick")
-            draw_shape(drawing, dot.shape, scale(dot.x), y, 5.0 * dot.size)
+            svg.draw_shape(drawing, dot.shape, scale(dot.x), y, 5.0 * dot.size)
 
 
-def _heads(drawing: Drawing, item: Item, scale: AxisScale, y: float) -> None:
+def _heads(drawing: svg.Drawing, item: Item, scale: AxisScale, y: float) -> None:
     """Name the points of the first row above it, apart from each other and inside."""
     names = sorted((dot for dot in item.dots if dot.label), key=lambda dot: dot.x)
     places = [scale(dot.x) for dot in names]
     for number in range(1, len(names)):
-        room = (text_width(names[number - 1].label) + text_width(names[number].label)) / 2 + 8
+        room = (
+            svg.text_width(names[number - 1].label) + svg.text_width(names[number].label)
+        ) / 2 + 8
         push = max(0.0, room - (places[number] - places[number - 1])) / 2
         places[number - 1] -= push
         places[number] += push
     edge = scale.end + 12
     over = max(
-        [0.0, *(p + text_width(d.label) / 2 - edge for p, d in zip(places, names, strict=True))]
+        [0.0, *(p + svg.text_width(d.label) / 2 - edge for p, d in zip(places, names, strict=True))]
     )
     for dot, place in zip(names, places, strict=True):
         with drawing.group(dot.tone):
@@ -244,7 +239,7 @@ def _heads(drawing: Drawing, item: Item, scale: AxisScale, y: float) -> None:
 
 
 def _cells(
-    drawing: Drawing, panel: Panel, rows: Sequence[_Row], reach: Reach, *, wide: bool
+    drawing: svg.Drawing, panel: Panel, rows: Sequence[_Row], reach: Reach, *, wide: bool
 ) -> None:
     names = panel.x
     assert isinstance(names, Names)
@@ -260,7 +255,9 @@ def _cells(
                 _cell(drawing, cells.get((row.name, column)), place)
 
 
-def _cell(drawing: Drawing, cell: Cell | None, place: tuple[float, float, float, float]) -> None:
+def _cell(
+    drawing: svg.Drawing, cell: Cell | None, place: tuple[float, float, float, float]
+) -> None:
     x, y, width, height = place
     if cell is None:
         drawing.text(x + width / 2, y + height / 2 + 4, "–", "tick", anchor="middle")
@@ -272,8 +269,8 @@ def _cell(drawing: Drawing, cell: Cell | None, place: tuple[float, float, float,
 
 
 def _column_heads(
-    drawing: Drawing, names: Names, columns: Sequence[str], place: tuple[float, float, float], *,
-    wide: bool,
+    drawing: svg.Drawing, names: Names, columns: Sequence[str],
+    place: tuple[float, float, float], *, wide: bool,
 ) -> None:  # fmt: skip
     start, part, top = place
     short = without_shared_start(columns) if not wide else dict(zip(columns, columns, strict=True))
@@ -285,8 +282,8 @@ def _column_heads(
                 drawing.text(x, top - 9, str(number + 1), "tick", anchor="middle")
             continue
         words = short[column]
-        if wide or (" " not in words and text_width(words, 13) <= part - 12):
-            drawing.text(x, top - 9, cut_name(words, part - 18), "strong", anchor="middle")
+        if wide or (" " not in words and svg.text_width(words, 13) <= part - 12):
+            drawing.text(x, top - 9, svg.cut_name(words, part - 18), "strong", anchor="middle")
             continue
         # On a phone a name has two lines, parted where it can be.
         position = words.find(" ") if " " in words else words.rfind("-", 0, len(words) - 1)
@@ -294,31 +291,31 @@ def _column_heads(
             (words[: position + 1].strip(), words[position + 1 :]) if position > 0 else ("", words)
         )
         for line, text in enumerate(lines):
-            cut = cut_name(text, part - 16, size=11.5)
+            cut = svg.cut_name(text, part - 16, size=11.5)
             drawing.text(x, top - 23 + 14 * line, cut, "small strong", anchor="middle")
 
 
 # -- names above ------------------------------------------------------------------------------
 
 
-def _above(chart: Chart) -> Drawing:
+def _above(chart: Chart) -> svg.Drawing:
     """Return the chart for a phone: panels are lanes below the name of their row."""
     names, panels = chart.y, chart.panels
     assert isinstance(names, Names)
-    keys = legend_rows(chart.legend, _NARROW)
+    keys = svg.legend_rows(chart.legend, _NARROW)
     lanes = {
         name: [(panel, item) for panel in panels for item in _items(panel, name)]
         for name in names.names
     }
     several = [item.name or panel.heading for pairs in lanes.values() for panel, item in pairs]
     has_names = len(panels) > 1 and any(several)
-    start = min(max(text_width(name, 11.5) for name in several) + 8, 116) if has_names else 6.0
+    start = min(max(svg.text_width(name, 11.5) for name in several) + 8, 116) if has_names else 6.0
     marks = [item for pairs in lanes.values() for _, item in pairs]
-    spare = max((text_width(item.words) for item in marks), default=0.0) + 10
-    top = 24.0 + ROW * len(keys)
+    spare = max((svg.text_width(item.words) for item in marks), default=0.0) + 10
+    top = 24.0 + svg.ROW * len(keys)
     height = top + sum(_HEAD + _LANE * len(pairs) for pairs in lanes.values())
-    drawing = Drawing(_NARROW, height + 22, chart.title, kind="rows")
-    draw_legend(drawing, keys)
+    drawing = svg.Drawing(_NARROW, height + 22, chart.title, kind="rows")
+    svg.draw_legend(drawing, keys)
     scale = _scale(Panel(chart.x, marks), start, _NARROW - spare - 6)
     _grid(drawing, Panel(chart.x, ()), scale, (top - 4, height))
     if chart.end_title:
@@ -332,12 +329,12 @@ def _above(chart: Chart) -> Drawing:
             drawing.text(0, y - 4, f"⋮ {names.left_out:,} more between", "tick")
             continue
         pair = f"{name} ({names.notes[name]})" if names.notes.get(name) else name
-        drawing.text(0, y - 4, cut_name(pair, _NARROW - 10), "name halo")
+        drawing.text(0, y - 4, svg.cut_name(pair, _NARROW - 10), "name halo")
         for panel, item in pairs:
             with drawing.group(f"row {item.tone}", item.tip, key=item.key):
                 drawing.rect(0, y - _HEAD, _NARROW, _HEAD + _LANE, "hit")
                 if has_names:
-                    lane = cut_name(item.name or panel.heading, start - 6, size=11.5)
+                    lane = svg.cut_name(item.name or panel.heading, start - 6, size=11.5)
                     drawing.text(0, y + 12, lane, "small")
                 _item(drawing, item, scale, y + 8, thick=12.0)
                 drawing.text(_NARROW - 2, y + 12, item.words, "gap", anchor="end")

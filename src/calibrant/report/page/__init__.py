@@ -16,22 +16,7 @@ from calibrant.core.document import plain
 from calibrant.core.version import __version__
 from calibrant.findings.documents.fields import typed
 from calibrant.report.glossary import glossary
-from calibrant.report.page.parts import (
-    block_of,
-    confidences,
-    document_part,
-    drawn,
-    frames,
-    metric_columns,
-    policies,
-    provenance_table,
-    safe_json,
-    settings_of,
-    soft_breaks,
-    soft_command,
-    soft_words,
-    term_id,
-)
+from calibrant.report.page import parts
 from calibrant.report.page.screen import first_screen, leading_document
 
 __all__ = ["page_asset", "page_templates", "render_html"]
@@ -65,12 +50,12 @@ def render_html(
     companion = [document for document in visible if document is not leading]
     screen = None if leading is None else first_screen(leading, title=title, beside=companion)
     script = "\n".join(page_asset(name) for name in _SCRIPTS)
-    parts = [
-        document_part(document, number, leads=document is leading)
+    sections = [
+        parts.document_part(document, number, leads=document is leading)
         for number, document in enumerate(visible)
         if document.kind not in _SILENT or len(visible) == 1
     ]
-    (entries, diagrams), saved = confidences(visible), policies(visible)
+    (entries, diagrams), saved = parts.confidences(visible), parts.policies(visible)
     return (
         page_templates()
         .get_template("page.html")
@@ -78,26 +63,26 @@ def render_html(
             screen=screen,
             title=screen.title if screen else (title or "calibrant"),
             version=__version__,
-            picture=None if screen is None or screen.chart is None else drawn(screen.chart),
+            picture=None if screen is None or screen.chart is None else parts.drawn(screen.chart),
             policy=_policy(script),
             css=Markup(page_asset("page.css") + page_asset("picture.css")),
             script=Markup(script),
             diagrams=diagrams,
-            frames=frames() if entries or saved else {},
+            frames=parts.frames() if entries or saved else {},
             entries=entries,
-            entries_json=safe_json(entries),
-            metrics_json=safe_json(metric_columns()),
+            entries_json=parts.safe_json(entries),
+            metrics_json=parts.safe_json(parts.metric_columns()),
             policies=saved,
-            policies_json=safe_json(saved),
-            parts=parts,
-            places={part["kind"]: part["id"] for part in reversed(parts)},
+            policies_json=parts.safe_json(saved),
+            parts=sections,
+            places={part["kind"]: part["id"] for part in reversed(sections)},
             questions=_browser(questions, questions_note),
             provenance={
-                "table": block_of(provenance_table(visible), "provenance-table"),
-                "documents": [settings_of(document) for document in visible],
+                "table": parts.block_of(parts.provenance_table(visible), "provenance-table"),
+                "documents": [parts.settings_of(document) for document in visible],
             },
             terms=[
-                {"id": term_id(name), "name": name, **asdict(term)}
+                {"id": parts.term_id(name), "name": name, **asdict(term)}
                 for name, term in glossary().items()
                 # Words about judges stand in tables of judges alone.
                 if term.page != "judge" or any(d.kind == "judge" for d in visible)
@@ -117,9 +102,9 @@ def page_templates(find: Callable[[str], str] = page_asset) -> Environment:
     """Return the templates by name, compiled once; `find` returns the text of one."""
     loader = FunctionLoader(find)
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["soft"] = soft_breaks
-    environment.filters["words"] = soft_words
-    environment.filters["command"] = soft_command
+    environment.filters["soft"] = parts.soft_breaks
+    environment.filters["words"] = parts.soft_words
+    environment.filters["command"] = parts.soft_command
     return environment
 
 
@@ -150,7 +135,7 @@ def _browser(questions: Sequence[Mapping[str, Any]], note: str) -> dict[str, Any
             "must stay small; the study's tables hold them all."
         )
     packed = {"names": list(names), "rows": rows}
-    return {"note": note.strip(), "json": safe_json(packed), "number": len(rows)}
+    return {"note": note.strip(), "json": parts.safe_json(packed), "number": len(rows)}
 
 
 def _packed_question(question: Mapping[str, Any], names: dict[str, int]) -> dict[str, Any]:

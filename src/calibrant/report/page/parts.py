@@ -19,14 +19,7 @@ from calibrant.findings.documents.decisions import ThresholdPoint
 from calibrant.findings.documents.entries import UNDEFINED, EstimateEntry
 from calibrant.findings.documents.fields import AuditFields, DecideFields, Fields
 from calibrant.metrics.registry import METRICS, audited
-from calibrant.report.answers import (
-    claim_tone,
-    claims_by_entry,
-    entry_tone,
-    group_words,
-    headline,
-    key_of,
-)
+from calibrant.report import answers
 from calibrant.report.blocks import Block, Paragraph, Table
 from calibrant.report.cells import Cell, Name, Number, Text
 from calibrant.report.charts import answer_of, further_of
@@ -122,12 +115,14 @@ def confidences(documents: Sequence[Fields]) -> tuple[list[dict[str, Any]], Mark
     for document in documents:
         if not isinstance(document, AuditFields):
             continue
-        about = claims_by_entry(document.claims or [])
+        about = answers.claims_by_entry(document.claims or [])
         for entry in document.blocks:
-            key, block = key_of(entry), entry.reliability
+            key, block = answers.key_of(entry), entry.reliability
             by_key.setdefault(key, _confidence(entry, key, about, document.level))
             if block and block.bins and key not in marks:
-                marks[key] = marks_alone(diagram_marks(block, entry_tone(entry, about)), MEDIUM)
+                marks[key] = marks_alone(
+                    diagram_marks(block, answers.entry_tone(entry, about)), MEDIUM
+                )
     return list(by_key.values()), Markup("\n".join(marks.get(key, "") for key in by_key))
 
 
@@ -139,15 +134,15 @@ def _confidence(
         "model": entry.model,
         "method": entry.method,
         "words": method_words(entry.method),
-        "group": group_words(entry.group),
-        "tone": entry_tone(entry, about),
+        "group": answers.group_words(entry.group),
+        "tone": answers.entry_tone(entry, about),
         "n": entry.n,
         "probability": entry.probability,
         "metrics": {name: _estimate(value) for name, value in entry.metrics.items()},
         "cuts": _cuts(entry),
         "level": level,
         "evidence": _evidence(entry),
-        "claims": [[claim_tone(claim), claim.text] for claim in about.get(key, ())],
+        "claims": [[answers.claim_tone(claim), claim.text] for claim in about.get(key, ())],
         "notes": entry.notes,
     }
 
@@ -250,7 +245,7 @@ def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> d
         "title": _title(document, kind),
         "hint": "" if leads else _hint(claims),
         "claims": [
-            {"tone": claim_tone(claim) or "not_tested", "text": claim.text}
+            {"tone": answers.claim_tone(claim) or "not_tested", "text": claim.text}
             for claim in claims[:_CLAIMS_LISTED]
             if claim.text
         ],
@@ -275,7 +270,7 @@ def _title(document: Mapping[str, Any], kind: str) -> str:
 
 def _hint(claims: Sequence[Claim]) -> str:
     """Return the first sentence of a part, short enough for one line."""
-    first = next(iter(headline(claims, 1)), "")
+    first = next(iter(answers.headline(claims, 1)), "")
     if len(first) <= _LETTERS:
         return first
     return first[:_LETTERS].rsplit(" ", 1)[0] + " …"

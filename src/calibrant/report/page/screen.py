@@ -11,15 +11,7 @@ from calibrant.core.document import kind_of
 from calibrant.findings.claims import Claim
 from calibrant.findings.claims.next_step import Advice, next_step
 from calibrant.findings.documents.fields import typed
-from calibrant.report.answers import (
-    Badge,
-    badge_of,
-    claims_of,
-    headline,
-    notes_of,
-    rows_apart,
-    warnings_of,
-)
+from calibrant.report import answers
 from calibrant.report.captions import title_line, without_folders
 from calibrant.report.charts import Chart, answer_of
 from calibrant.report.tables import said_first
@@ -54,22 +46,24 @@ def findings(documents: Sequence[Mapping[str, Any]]) -> list[Headline]:
     >>> found[0].question, found[0].text
     ('Where it may answer alone', 'May answer 60 % of the questions alone.')
     """
-    answers = []
+    headlines = []
     for kind, question, target in _QUESTIONS:
         of_kind = [document for document in documents if kind_of(document) == kind]
-        claim = _largest([claim for document in of_kind for claim in claims_of(document)], target)
+        claim = _largest(
+            [claim for document in of_kind for claim in answers.claims_of(document)], target
+        )
         if claim is not None:
             model = claim.subject.get("model")
             owner = f" ({model})" if model and str(model) not in claim.text else ""
-            answers.append(Headline(kind, question + owner, claim.text))
-    return answers
+            headlines.append(Headline(kind, question + owner, claim.text))
+    return headlines
 
 
 def _largest(claims: Sequence[Claim], target: Sequence[str]) -> Claim | None:
     visible = [claim for claim in claims if claim.outcome == "shown"]
     kinds = ([claim for claim in visible if claim.id.startswith(name)] for name in target)
     of_kind = next(filter(None, kinds), [])
-    first = headline(of_kind, 1)
+    first = answers.headline(of_kind, 1)
     return next((claim for claim in of_kind if [claim.text] == first), None)
 
 
@@ -93,7 +87,7 @@ class Screen:
     warnings: Sequence[str]
     more_warnings: Sequence[str]
     notes: Sequence[str]
-    badge: Badge | None
+    badge: answers.Badge | None
     sentence: str
     more: Sequence[str]
     findings: Sequence[Headline]
@@ -130,10 +124,10 @@ def first_screen(
     """
     further = findings(beside)
     most = 1 if further else most
-    claims, warnings = rows_apart(said_first(document))
+    claims, warnings = answers.rows_apart(said_first(document))
     chart = answer_of(document)
-    sentences = _short_first(headline(claims, most), chart)
-    warnings += warnings_of(typed(document))
+    sentences = _short_first(answers.headline(claims, most), chart)
+    warnings += answers.warnings_of(typed(document))
     words = accumulate(len(text.split()) for text in warnings)
     # As many as fit above the picture; the first always stands there.
     display = max(sum(number <= _WARNING_WORDS for number in words), 1)
@@ -141,8 +135,8 @@ def first_screen(
         title=title_line(document, title=title),
         warnings=warnings[:display],
         more_warnings=warnings[display:],
-        notes=notes_of(typed(document)),
-        badge=badge_of(document, claims),
+        notes=answers.notes_of(typed(document)),
+        badge=answers.badge_of(document, claims),
         sentence=sentences[0] if sentences else (chart.title if chart else ""),
         more=sentences[1:],
         findings=further,

@@ -8,8 +8,8 @@ from calibrant.core.errors import SchemaError, did_you_mean
 from calibrant.findings.claims import Claim
 from calibrant.findings.documents.fields import typed
 from calibrant.report.answers import claims_of
-from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.captions import wrong_table
+from calibrant.report.blocks import Paragraph, Table, claims_first
+from calibrant.report.captions import rows_left_out, wrong_table
 
 # Where the blocks of a kind are made: module and function, loaded when they are asked for.
 KINDS = {
@@ -41,6 +41,8 @@ KINDS = {
     "serve": "lists.serve_blocks",
     "study": "run.study_blocks",
 }
+_FRAMED = frozenset({"accuracy", "cascade", "decide", "judge", "mend", "monitor"})
+"""Kinds that begin with what they claim and end with the rows that were left out."""
 _SENTENCES = 3
 
 
@@ -55,8 +57,10 @@ def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         )
     module, _, name = KINDS[kind].rpartition(".")
     place = module if "." in module else f"{__name__}.{module}"
-    build = getattr(importlib.import_module(place), name)
-    return [*build(result), *wrong_table(result)]
+    blocks = getattr(importlib.import_module(place), name)(result)
+    if kind in _FRAMED:
+        blocks = [*claims_first(result), *blocks, *rows_left_out(result)]
+    return [*blocks, *wrong_table(result)]
 
 
 def said_first(document: Mapping[str, Any]) -> list[Claim]:

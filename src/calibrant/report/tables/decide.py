@@ -10,16 +10,7 @@ from typing import Any, NamedTuple
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.documents.decisions import CascadeEntry, DecideEntry
 from calibrant.findings.documents.fields import CascadeFields, DecideFields, MendFields
-from calibrant.report.blocks import (
-    Block,
-    Columns,
-    Paragraph,
-    Table,
-    claims_first,
-    entry_name,
-    table_of,
-)
-from calibrant.report.captions import rows_left_out
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, entry_name, table_of
 from calibrant.report.cells import Cell, Number, number_cell, percent_cell, points_cell, share_cell
 
 _SHOWN = 10
@@ -29,8 +20,7 @@ _SHOWN = 10
 
 
 def blocks(document: DecideFields) -> Iterator[Block]:
-    """Yield the promise and the curve of each model and method."""
-    yield from claims_first(document)
+    """Yield the curve of each model and method."""
     if len(document.results) > 1:
         yield _overview(document.results)
     for entry in document.results:
@@ -62,7 +52,6 @@ def blocks(document: DecideFields) -> Iterator[Block]:
         if entry.more_labels:
             title = f"What more {words.label} would likely allow"
             yield table_of(entry.more_labels, {**labels, **answers}, title)
-    yield from rows_left_out(document)
 
 
 class ThresholdWords(NamedTuple):
@@ -124,8 +113,7 @@ def _share(entry: DecideEntry) -> float:
 
 
 def mend_blocks(document: MendFields) -> Iterator[Block]:
-    """Yield the promise, and what stated values mean, of each model and method."""
-    yield from claims_first(document)
+    """Yield what stated values mean, of each model and method."""
     if len(document.results) > 1:
         columns: Columns = {
             "model / method": entry_name,
@@ -148,7 +136,6 @@ def mend_blocks(document: MendFields) -> Iterator[Block]:
         name = f"{entry_name(entry)}: " if entry.model else ""
         title = f"{name}what it says, and what that means"
         yield table_of(entry.table, columns, title, note=note)
-    yield from rows_left_out(document)
 
 
 # -- cascade ----------------------------------------------------------------------------------
@@ -166,8 +153,7 @@ _POINTS = {
 
 
 def cascade_blocks(document: CascadeFields) -> Iterator[Block]:
-    """Yield the claims, the models, the strategies and their chosen points."""
-    yield from claims_first(document)
+    """Yield the models, the strategies and their chosen points."""
     columns: Columns = {
         "model alone": "model",
         "right": lambda e: percent_cell(e.accuracy),
@@ -182,7 +168,6 @@ def cascade_blocks(document: CascadeFields) -> Iterator[Block]:
         yield _areas(entry)
         yield _points(entry)
         yield from _policy(entry)
-    yield from rows_left_out(document)
 
 
 def _areas(entry: CascadeEntry) -> Table:

@@ -3,15 +3,9 @@
 from collections.abc import Iterator
 
 from calibrant.findings.claims.claim import count
+from calibrant.findings.documents import groups
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import GroupsFields
-from calibrant.findings.documents.groups import (
-    GroupAcross,
-    GroupDecision,
-    GroupEntry,
-    GroupsEntry,
-    Trend,
-)
 from calibrant.report import cells
 from calibrant.report.blocks import (
     Block,
@@ -64,7 +58,7 @@ def blocks(document: GroupsFields) -> Iterator[Block]:
     yield from rows_left_out(document)
 
 
-def _across(rows: list[GroupAcross]) -> Table:
+def _across(rows: list[groups.GroupAcross]) -> Table:
     return table_of(
         rows[:_ROWS],
         {
@@ -80,7 +74,7 @@ def _across(rows: list[GroupAcross]) -> Table:
     )
 
 
-def _trend_words(trend: Trend) -> Iterator[str]:
+def _trend_words(trend: groups.Trend) -> Iterator[str]:
     """Answer: does the grouping loss fall with tuning, and with size?"""
     request = []
     if trend.tuned and trend.tuned.mean:
@@ -105,7 +99,7 @@ def _trend_words(trend: Trend) -> Iterator[str]:
             yield f"{what} {verb} the grouping loss {interval}."
 
 
-def _trend(trend: Trend) -> Table:
+def _trend(trend: groups.Trend) -> Table:
     """Return how the grouping loss changes with size and with tuning."""
     rows: list[tuple[cells.Cell, ...]] = []
     if size := trend.size:
@@ -138,7 +132,7 @@ def _exact(result: EstimateEntry) -> str:
     return f"{result.value or 0.0:+.4f} ± {reach:.4f}"
 
 
-def _losses(entry: GroupsEntry) -> Table:
+def _losses(entry: groups.GroupsEntry) -> Table:
     total = entry.brier.value
     losses = {name: getattr(entry, name) for name in _LOSSES}
 
@@ -160,7 +154,7 @@ def _losses(entry: GroupsEntry) -> Table:
     )
 
 
-def _groups(entry: GroupsEntry, *, named: bool) -> Table:
+def _groups(entry: groups.GroupsEntry, *, named: bool) -> Table:
     visible = entry.groups[:_ROWS]
     more = len(entry.groups) - len(visible) + entry.groups_not_shown
     note = f"{entry_name(entry)}. " if named else ""
@@ -195,13 +189,13 @@ def _points(gap: float) -> cells.Number:
     return cells.Number(gap, unit="points", digits=1, signed=True)
 
 
-def _mark(group: GroupEntry) -> str:
+def _mark(group: groups.GroupEntry) -> str:
     if group.flagged:
         return group.direction.removesuffix("-confident")
     return "echo" if group.echo_of else ""
 
 
-def _decision(decision: GroupDecision) -> Table:
+def _decision(decision: groups.GroupDecision) -> Table:
     return table_of(
         _DECISIONS,
         {

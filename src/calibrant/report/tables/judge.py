@@ -9,41 +9,24 @@ from msgspec.structs import replace
 
 from calibrant.core.estimate import EstimateEntry
 from calibrant.findings.claims.judge import judge_score, size_words
+from calibrant.findings.documents import labels
 from calibrant.findings.documents.fields import JudgeFields
-from calibrant.findings.documents.labels import (
-    Disagreement,
-    JudgeBias,
-    JudgedModel,
-    JudgedPair,
-    JudgeEntry,
-)
 from calibrant.report import cells
-from calibrant.report.blocks import (
-    Block,
-    Columns,
-    Paragraph,
-    Table,
-    claims_first,
-    cut_text,
-    table_of,
-)
-from calibrant.report.captions import rows_left_out
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, table_of
 
 _LETTERS = 60
 
 
 def blocks(document: JudgeFields) -> Iterator[Block]:
-    """Yield the claims, the judges where there are several, and the tables of each."""
-    yield from claims_first(document)
+    """Yield the judges where there are several, and the tables of each."""
     several = len(document.results) > 1
     if several:
         yield _judges(document.results)
     for entry in document.results:
         yield from _tables(entry, several=several)
-    yield from rows_left_out(document)
 
 
-def _tables(entry: JudgeEntry, *, several: bool) -> Iterator[Block]:
+def _tables(entry: labels.JudgeEntry, *, several: bool) -> Iterator[Block]:
     main, name = not several, f"{entry.judge}: " if several else ""
     tables = {
         "models by people's standard": entry.models and _models(entry, entry.models, main=main),
@@ -65,7 +48,7 @@ def _tables(entry: JudgeEntry, *, several: bool) -> Iterator[Block]:
 
 
 def rating(
-    entry: JudgeEntry, value: float | EstimateEntry | None, *, sign: bool = False
+    entry: labels.JudgeEntry, value: float | EstimateEntry | None, *, sign: bool = False
 ) -> cells.Number:
     """Return a rating by people as a cell: of yes/no and pairs a share."""
     estimate = value if isinstance(value, EstimateEntry) else EstimateEntry(value=value)
@@ -77,13 +60,13 @@ def rating(
     return _plain(estimate, digits=2 if span <= 10 else 1, signed=sign)
 
 
-def _plain(estimate: EstimateEntry | JudgeBias | None, **form: Any) -> cells.Number:
+def _plain(estimate: EstimateEntry | labels.JudgeBias | None, **form: Any) -> cells.Number:
     """Return an estimate with two digits, unless the form says so."""
     ends = estimate or EstimateEntry()
     return cells.Number(ends.value, ends.low, ends.high, **{"digits": 2, **form})
 
 
-def _judges(entries: list[JudgeEntry]) -> Table:
+def _judges(entries: list[labels.JudgeEntry]) -> Table:
     """Return one row per judge, the one worth most labels first."""
     costs = any(entry.cost is not None for entry in entries)
     columns: Columns = {
@@ -100,14 +83,16 @@ def _judges(entries: list[JudgeEntry]) -> Table:
     return table_of(ranking, columns, "Judges", note=note, main=True)
 
 
-def _per_dollar(entry: JudgeEntry) -> cells.Number:
+def _per_dollar(entry: labels.JudgeEntry) -> cells.Number:
     """Return labels saved per dollar that all verdicts cost."""
     if not entry.cost:
         return cells.number_cell(None, missing="no cost given")
     return cells.number_cell(entry.people_mean.labels_saved / (entry.cost * entry.n), digits=2)
 
 
-def _models(entry: JudgeEntry, models: list[JudgedModel], *, main: bool = False) -> Table:
+def _models(
+    entry: labels.JudgeEntry, models: list[labels.JudgedModel], *, main: bool = False
+) -> Table:
     pairs = entry.scale.kind == "pairs"
     columns: Columns = {
         "model": "name",
@@ -122,7 +107,7 @@ def _models(entry: JudgeEntry, models: list[JudgedModel], *, main: bool = False)
     return table_of(ranking, columns, note=note, main=main)
 
 
-def _judge_says(entry: JudgeEntry, value: float) -> cells.Number:
+def _judge_says(entry: labels.JudgeEntry, value: float) -> cells.Number:
     if entry.scale.kind == "ratings":
         return cells.number_cell(value, digits=2)
     return cells.share_cell(value, digits=int(entry.scale.kind == "pairs"))
@@ -132,7 +117,7 @@ def _strength(estimate: EstimateEntry | None) -> cells.Number:
     return _plain(estimate, signed=True, missing="open")
 
 
-def _map(entry: JudgeEntry) -> Table:
+def _map(entry: labels.JudgeEntry) -> Table:
     columns: Columns = {
         "score": lambda e: judge_score(entry, e.score),
         "means": lambda e: rating(entry, EstimateEntry(value=e.value, low=e.low, high=e.high)),
@@ -145,7 +130,7 @@ def _map(entry: JudgeEntry) -> Table:
     return table_of(entry.map, columns, note=note)
 
 
-def _leans(entry: JudgeEntry) -> Table:
+def _leans(entry: labels.JudgeEntry) -> Table:
     kind = entry.scale.kind
     form = {"missing": "too few", "signed": True}
     form |= {} if kind == "ratings" else {"unit": "points", "digits": 1}
@@ -166,10 +151,10 @@ def _leans(entry: JudgeEntry) -> Table:
     return table_of(tested, columns, note=note)
 
 
-def _pairs(entry: JudgeEntry) -> Table:
+def _pairs(entry: labels.JudgeEntry) -> Table:
     pairs = entry.scale.kind == "pairs"
 
-    def lead(pair: JudgedPair) -> cells.Number:
+    def lead(pair: labels.JudgedPair) -> cells.Number:
         estimate = pair.difference
         return _strength(estimate) if pairs else rating(entry, estimate, sign=True)
 
@@ -187,7 +172,7 @@ def _pairs(entry: JudgeEntry) -> Table:
     return table_of(leads, columns, labels=2, folded=True)
 
 
-def _surprises(entry: JudgeEntry) -> Table:
+def _surprises(entry: labels.JudgeEntry) -> Table:
     models = {"model": lambda e: e.model or ""} if entry.models else {}
     columns: Columns = {
         "row": lambda e: str(e.row),
@@ -203,13 +188,13 @@ def _surprises(entry: JudgeEntry) -> Table:
     return table_of(entry.disagreements, columns, labels=2 + len(models), note=note)
 
 
-def _verdict(entry: JudgeEntry, value: float) -> cells.Cell:
+def _verdict(entry: labels.JudgeEntry, value: float) -> cells.Cell:
     """Return what people said: a word where there is one, or a number between words."""
     words = {"pairs": {1.0: "A", 0.0: "B", 0.5: "tie"}, "yes/no": {1.0: "yes", 0.0: "no"}}
     return words.get(entry.scale.kind, {}).get(value) or rating(entry, value)
 
 
-def _text(item: Disagreement) -> cells.Text:
+def _text(item: labels.Disagreement) -> cells.Text:
     """Return the answer, cut; the question and the whole of it where one looks closer."""
     words = item.text or item.question or ""
     whole = "\n\n".join(filter(None, (item.question, item.text)))

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from calibrant.core.hints import Hint
 from calibrant.findings.documents import fields
 from calibrant.findings.documents.entries import ImportedLog
-from calibrant.report.blocks import Block, Columns, Paragraph, Table, claims_first, table_of
-from calibrant.report.captions import rows_left_out
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.cells import Cell, Number, number_cell, percent_cell, points_cell, said_cell
 from calibrant.report.glossary import kind_words
 
@@ -55,7 +54,6 @@ def analysis_blocks(document: fields.AnalysisFields) -> Iterator[Block]:
 
 def accuracy_blocks(document: fields.AccuracyFields) -> Iterator[Block]:
     """Yield how often each model is right, and the differences of pairs."""
-    yield from claims_first(document)
     columns: dict[str, Any] = {
         "model": lambda e: " ".join([e.model, *(f"{k}={v}" for k, v in (e.group or {}).items())]),
         "answers": "n",
@@ -76,7 +74,6 @@ def accuracy_blocks(document: fields.AccuracyFields) -> Iterator[Block]:
             },
             "Differences on the same questions",
         )
-    yield from rows_left_out(document)
 
 
 def demo_blocks(document: fields.DemoFields) -> Iterator[Block]:

@@ -7,15 +7,7 @@ from calibrant.findings.documents import labels
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import LabelFields, MonitorFields
 from calibrant.report import cells
-from calibrant.report.blocks import (
-    Block,
-    Columns,
-    Paragraph,
-    Table,
-    claims_first,
-    entry_name,
-    table_of,
-)
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, entry_name, table_of
 from calibrant.report.captions import rows_left_out
 
 _LAST = 12
@@ -26,8 +18,7 @@ _MONTH = 30
 
 
 def blocks(document: MonitorFields) -> Iterator[Block]:
-    """Yield the blocks of a ``calibrant.monitor/1`` document: alarms, then the latest times."""
-    yield from claims_first(document)
+    """Yield the blocks of a ``calibrant.monitor/1`` document: the latest times."""
     entries = document.results
     # A short view has room for one table: that of an alarm, where there is one.
     first = next((entry for entry in entries if entry.alarm), entries[0])
@@ -44,7 +35,6 @@ def blocks(document: MonitorFields) -> Iterator[Block]:
                 f"A verification to +/- {expiry.precision:g} holds for {expiry.days:,.0f} days"
                 f"{date}, at a drift of {expiry.drift_per_day:.2g} per day ({expiry.drift_source})."
             )
-    yield from rows_left_out(document)
 
 
 def _ordinary_days(usual: labels.OrdinaryDaysEntry | None) -> Iterator[Block]:
