@@ -18,6 +18,7 @@ from calibrant.cli.catalog import verb_function
 from calibrant.core.document import plain
 from calibrant.core.errors import CalibrantError
 from calibrant.core.verb import declaration
+from judged import pairs, ratings
 
 ROWS = 260
 # What a document says of the call itself, or of how its columns were found.
@@ -38,8 +39,16 @@ BASE = {
     "monitor": {"baseline_rows": 100, "every": 20},
     "compare": {"resamples": 20},
     "audit": {"resamples": 20},
+    "judge": {"judge": ["judge"], "human": ["expert1", "expert2"]},
 }  # fmt: skip
 WITH = {
+    **{
+        f"{name} of judge": {"judge": ["judge"], "human": ["person"]}
+        for name in ("pairs", "tie", "first", "swapped")
+    },
+    "order of judge": {"judge": ["word"], "human": ["person"]},
+    "save of judge": {"judge": ["judge"]},
+    "rated of judge": {"judge": ["judge"], "human": ()},
     "threshold of groups": {"costs": {"c10": 1.0, "c01": 3.0}},
     "threshold of cascade": {"costs": {"c10": 1.0, "c01": 3.0}, "decision": "class"},
     "costs of cascade": {"decision": "class"},
@@ -59,6 +68,19 @@ WITH = {
     "seed of monitor": {},
 }
 WORDS = {
+    "judge of judge": [["judge", "words"]],
+    "human of judge": [["expert1"]],
+    "scale of judge": ["1-7"],
+    "human_scale of judge": ["1-7"],
+    "order of judge": [["low", "middle", "high"], ["high", "middle", "low"]],
+    "pairs of judge": [["model_b", "model_a"]],
+    "tie of judge": ["B"],
+    "first of judge": ["shown"],
+    "swapped of judge": ["other_order"],
+    "features of judge": [["words"]],
+    "by of judge": [["topic"]],
+    "cost of judge": [{"judge": 0.5}],
+    "rated of judge": [["rated.csv"]],
     "features": [["length"], ["topic", "length"]],
     "methods": [["first", "second"]],
     "models": [["small", "large"], ["small", "huge"]],
@@ -89,11 +111,13 @@ WORDS = {
 
 
 @cache
-def table(name=""):
+def table(name="", words=""):
     """Three models on the same questions, rows of a customer right and wrong together.
 
     For what only broken or repeated rows show, some rows are.
     """
+    if words == "judge":
+        return _judged(name)
     rows = _rows()
     if name == "on_invalid":
         return rows.with_columns(
@@ -133,6 +157,30 @@ def _rows():
     return whole.with_columns(confidence=pl.when(~gone).then("confidence"))
 
 
+def _judged(name):
+    """Ratings of a judge beside people's, or the pairs and words that some options are about."""
+    if name in ("pairs", "tie", "first", "swapped"):
+        return pairs().with_columns(shown=pl.Series(["A", "B"] * 100))
+    rows = ratings().with_columns(
+        again=pl.int_range(300) // 3, topic=pl.Series(["a", "b", "b"] * 100),
+        answer=pl.Series([f"text {number % 50}" for number in range(300)]),
+        maker=pl.Series(["left", "right"] * 150),
+    )  # fmt: skip
+    if name == "order":
+        named = {1: "low", 2: "low", 3: "middle", 4: "high", 5: "high"}
+        return rows.select(
+            "item", "model",
+            word=pl.col("judge").cast(int).replace_strict(named),
+            person=pl.col("expert1").cast(int).replace_strict(named, default=None),
+        )  # fmt: skip
+    if name == "margin":
+        return rows.with_columns(judge=pl.coalesce("expert1", "judge"))
+    if name == "existing":
+        liked = pl.col("judge") > 3
+        return rows.with_columns(pl.when(liked).then(f"expert{number}") for number in (1, 2))
+    return rows
+
+
 def told(words, given, rows, folder):
     """Return what a call says beyond what it says of itself, and which files it wrote."""
     with warnings.catch_warnings():
@@ -142,20 +190,20 @@ def told(words, given, rows, folder):
         except CalibrantError as error:
             return None, str(error)
     written = sorted(path.name for path in folder.iterdir() if path.name.startswith("out"))
-    return json.dumps(_kept(found), sort_keys=True, default=str), written
+    return json.dumps(kept(found), sort_keys=True, default=str), written
 
 
-def _kept(value):
+def kept(value):
     if isinstance(value, dict):
-        return {k: _kept(v) for k, v in value.items() if k not in ABOUT_THE_CALL}
-    return [_kept(part) for part in value] if isinstance(value, list) else value
+        return {k: kept(v) for k, v in value.items() if k not in ABOUT_THE_CALL}
+    return [kept(part) for part in value] if isinstance(value, list) else value
 
 
-def values_of(parameter, folder):
+def values_of(parameter, folder, words=""):
     """Return values to try: those of its kind that lie beside the default."""
     option, default, kind = parameter.option, parameter.default, parameter.type
-    if parameter.name in WORDS:
-        return WORDS[parameter.name]
+    if (known := WORDS.get(f"{parameter.name} of {words}", WORDS.get(parameter.name))) is not None:
+        return known
     if kind is bool:
         return [not default]
     if option.choices:
@@ -170,16 +218,21 @@ def values_of(parameter, folder):
         low = option.above if option.above is not None else option.min
         return [v for v in tried if v != default and (low is None or v >= low)]
     if option.metavar == "COL":
-        return ["customer", "second", "graded_again", "maker", "topic", "day", "length", "gold"]
+        return ["customer", "second", "graded_again", "maker", "topic", "day", "length", "gold",
+                "again", "answer"]  # fmt: skip
     return ["customer", "topic", 2, 0.1]
 
 
+VERBS = ("audit", "compare", "groups", "decide", "mend", "cascade", "monitor", "plan", "judge")
+
+
 def cases():
-    for words in ("audit", "compare", "groups", "decide", "mend", "cascade", "monitor", "plan"):
+    for words in VERBS:
         for name, parameter in declaration(verb_function(words)).parameters.items():
             # A stream asks the same questions again, whether somebody says so or not.
-            known = name in NOT_OF_A_TABLE or (words, name) == ("monitor", "repeats")
-            if not (parameter.option.argument or known):
+            again = (words, name) == ("monitor", "repeats")
+            elsewhere = name in NOT_OF_A_TABLE and words != "judge"
+            if not (parameter.option.argument or elsewhere or again):
                 yield pytest.param(words, name, id=f"{words} {name}")
 
 
@@ -189,6 +242,9 @@ def folder(tmp_path_factory):
     one = table().filter(pl.col("model") == "small")
     cal.mend(one, save=folder / "map.json")
     cal.decide(one, max_error=0.5, save=folder / "policy.json")
+    ratings().with_columns(judge=pl.col("judge"), rating=pl.col("expert1")).drop_nulls(
+        "rating"
+    ).write_csv(folder / "rated.csv")
     return folder
 
 
@@ -198,8 +254,8 @@ def test_an_option_changes_something_or_is_refused(words, name, folder, monkeypa
     known = declaration(verb_function(words)).parameters
     beside = WITH.get(f"{name} of {words}", WITH.get(name, {}))
     base = {k: v for k, v in {**BASE.get(words, {}), **beside}.items() if k in known}
-    rows, taken, before = table(name), [], None
-    for value in values_of(known[name], folder):
+    rows, taken, before = table(name, words), [], None
+    for value in values_of(known[name], folder, words):
         if before is None:
             before = told(words, base, rows, folder)
         for written in ("out.json", "state.json"):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, TypedDict, cast
 
 from calibrant.apps.serving.engine import ServingEngine, policy_id
 from calibrant.apps.serving.front import MOST_REQUESTS, Front
@@ -56,7 +56,7 @@ def serve(
     reuse: Annotated[bool, Option()] = False,
     log_requests: Annotated[bool, Option()] = False,
     watch: Annotated[str | Path | None, Option(metavar="LABELS", place="read")] = None,
-    on_shift: Annotated[Literal["warn", "defer"], Option(metavar="warn|defer")] = "warn",
+    on_shift: Annotated[str, Option(choices=("warn", "defer"))] = "warn",
     price: Annotated[Mapping[str, float] | None, Option(metavar="small=1,..", kind="map")] = None,
     per_token: Annotated[bool, Option()] = False,
     patience: Annotated[float, Option(metavar="SECONDS", above=0, max=86_400)] = PATIENCE_S,

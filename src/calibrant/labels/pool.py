@@ -67,12 +67,17 @@ class OpenPool:
     assumed: tuple[str, ...] = ()
 
     def dependence(self, block: LabelledBlock) -> Dependence:
-        """Search the labelled rows of a model for such as are right and wrong together."""
+        """Search the labelled rows of a model for such as are right and wrong together.
+
+        Where clusters are named, they alone are looked at.
+        """
         pool = block.pool
         rows = self.session.rows[block.rows[pool.labelled]].drop(PEERS, strict=False)
-        rows = under_own_names(
-            rows.drop(self.judge or [], strict=False), self.reading, self.assumed
-        )
+        if self.reading.cluster is not None:
+            rows = rows.select(pl.col("cluster_id").alias(self.reading.cluster))
+        else:
+            rows = rows.drop(self.judge or [], strict=False)
+            rows = under_own_names(rows, self.reading, self.assumed)
         return search_dependence(rows, pool.confidence[pool.labelled], pool.correct[pool.labelled])
 
 
