@@ -6,15 +6,13 @@ import mmap
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.arrays import Mask
 from calibrant.core.errors import InputError, error_source
 from calibrant.data.formats import (
     MARKED,
@@ -38,9 +36,7 @@ from calibrant.data.reading.names import columns_called, model_columns
 _NAMES = frozenset({"question_id", "model", "method", "answer", "judge", "author"})
 _HEAD, _END = 65_536, 4_096
 _LONGEST_HEADER = 16_777_216
-_CHUNK = 1 << 26
-_LONG = 19
-"""Digits that are more than a whole number holds."""
+# Numbers that begin with 0 or have more digits than a whole number holds; digits of other scripts.
 _ODD, _FOREIGN = r"^\s*[+-]?(?:0\d|\d{19})", r"[^\x00-\x7f]"
 
 
@@ -108,6 +104,9 @@ def name_columns(columns: list[str]) -> list[str]:
     return [column for column in columns if column in _NAMES or column in usual]
 
 
+_Bytes = TypeVar("_Bytes", bytes, mmap.mmap)
+
+
 class _Kind(NamedTuple):
     """What a look at a text table has shown; `schema` is None where it cannot be read."""
 
@@ -128,35 +127,30 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     del changed, size
     loose = _loose(path)
     packing, head = packed_by(path), b"" if loose else _header(path)
-    marked = head.startswith(MARKED)
-    as_is = not marked and (b"\r" not in head or b"\n" in head) and packing in (None, "gzip")
-    as_is = as_is and loose is None
+    marked, one_kind = head.startswith(MARKED), b"\r" not in head or b"\n" in head
+    as_is = loose is None and not marked and one_kind and packing in (None, "gzip")
     if not marked:
-        _refuse_zeros(head)
+        _without_zeros(head)
     if not as_is:
         head = _plain(path)[: len(head) or _HEAD]
     separator = "," if loose else separator_of(_first_line(head))
     if packing is None and as_is and path.stat().st_size:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            lines_in_cells, odd = _check_bytes(data, separator)
+            lines_in_cells = refuse_open_quotes(_without_zeros(data), separator)
     else:
-        lines_in_cells, odd = _check_bytes(_plain(path), separator)
-    schema = _schema(path, separator, as_is=as_is, odd=odd)
+        lines_in_cells = refuse_open_quotes(_without_zeros(_plain(path)), separator)
+    schema = _schema(path, separator, as_is=as_is)
     if schema is not None and lines_in_cells:
         refuse_joined_rows(schema, separator, _lazy(path, separator, as_is, infer_schema=False))
     return _Kind(separator, schema, as_is)
 
 
-def _check_bytes(data: bytes | mmap.mmap, separator: str) -> tuple[bool, bool]:
-    """Refuse zero bytes and loose quotes; return whether cells have lines, and odd numbers."""
-    _refuse_zeros(data)
-    return refuse_open_quotes(data, separator), _has_odd_number(data, separator)
-
-
-def _refuse_zeros(data: bytes | mmap.mmap) -> None:
+def _without_zeros(data: _Bytes) -> _Bytes:
+    """Return bytes, or refuse those in which one is zero."""
     if data.find(b"\x00") >= 0:
         rule = "the text holds zero bytes: it is no UTF-8 table"
         raise InputError(rule, hint="save the table as UTF-8")
+    return data
 
 
 def _header(path: Path) -> bytes:
@@ -189,21 +183,16 @@ def _loose_of(path: Path, *stamp: int) -> Loose | None:
             return None
         old = not marked and not _is_utf8(head)
         text = _plain_text(path) if marked or old else b""
-        start = (text[:_LONGEST_HEADER] if text else head).decode("utf-8", "replace")
+        start = (text[:_LONGEST_HEADER] or head).decode("utf-8", "replace")
         start = start if len(text or head) < _HEAD else start.rpartition("\n")[0] or start
         last = "" if packed_by(path) and not text else _last_line(path, text)
-        if not old and not is_loose(start, last):
-            return None
-        return _read_loose(text or _plain_text(path), old=old)
-
-
-def _read_loose(text: bytes, *, old: bool) -> Loose | None:
-    if not old:
-        return loose_text(text.decode("utf-8", "replace"))
-    try:
-        return loose_text(text.decode("cp1252"), ("It is written in the letters of Windows-1252.",))
-    except UnicodeDecodeError:
-        # What it is then is said by whoever reads it.
+        if not old:
+            whole = (text or _plain_text(path)) if is_loose(start, last) else None
+            return None if whole is None else loose_text(whole.decode("utf-8", "replace"))
+        # What cannot be read in these letters either is said by whoever reads it.
+        with suppress(UnicodeDecodeError):
+            note = "It is written in the letters of Windows-1252."
+            return loose_text(text.decode("cp1252"), (note,))
         return None
 
 
@@ -262,42 +251,13 @@ def check_repeated(names: Iterable[str]) -> None:
             )
 
 
-def _has_odd_number(data: bytes | mmap.mmap, separator: str) -> bool:
-    """Return whether a number may begin with 0, be longer than one can be, or have odd digits.
-
-    What is taken for one wrongly costs a second look, and no more.
-    """
-    raw = np.frombuffer(data, dtype=np.uint8)
-    marks = np.zeros(256, dtype=bool)
-    marks[[ord(mark) for mark in f'{separator}\r\n" \t+-']] = True
-    # Chunks overlap, so that no number is cut.
-    return any(
-        _odd_in(raw[max(start - _LONG - 2, 0) : start + _CHUNK], marks)
-        for start in range(0, raw.size, _CHUNK)
-    )
-
-
-def _odd_in(raw: npt.NDArray[np.uint8], marks: Mask) -> bool:
-    if raw.max() > 127:
-        return True
-    digit = (raw >= ord("0")) & (raw <= ord("9"))
-    zero = (raw[1:-1] == ord("0")) & digit[2:] & ~digit[:-2] & (raw[:-2] != ord("."))
-    ends = np.flatnonzero(~digit)
-    before = np.concatenate([np.flatnonzero(zero), ends[:-1][np.diff(ends) > _LONG]])
-    sign, lead = raw[before], raw[np.maximum(before - 1, 0)]
-    signed = (sign == ord("-")) | (sign == ord("+"))
-    # The digits behind an exponent, as in 1e-05, begin no number.
-    power = signed & ((lead == ord("e")) | (lead == ord("E")))
-    return bool((marks[sign] & ~power).any())
-
-
 def _lazy(path: Path, separator: str, as_is: bool, **options: Any) -> pl.LazyFrame:
     if as_is:
         return pl.scan_csv(path, separator=separator, glob=False, **options)
     return pl.read_csv(io.BytesIO(_plain(path)), separator=separator, **options).lazy()
 
 
-def _schema(path: Path, separator: str, *, as_is: bool, odd: bool) -> dict[str, pl.DataType] | None:
+def _schema(path: Path, separator: str, *, as_is: bool) -> dict[str, pl.DataType] | None:
     """Return the type of every column, or None where they cannot be read.
 
     Whole numbers of which one begins with 0, or has more digits than a number holds, are text. So
@@ -308,7 +268,7 @@ def _schema(path: Path, separator: str, *, as_is: bool, odd: bool) -> dict[str, 
         tests = {
             name: _FOREIGN if dtype.is_float() else f"{_FOREIGN}|{_ODD}"
             for name, dtype in schema.items()
-            if odd and dtype.is_numeric()
+            if dtype.is_numeric()
         }
         checks = [pl.col(name).str.contains(test).any() for name, test in tests.items()]
         texts = _lazy(path, separator, as_is, infer_schema=False)
