@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from calibrant.answers.semantics.annotate import Annotated as Annotated
     from calibrant.answers.semantics.annotate import annotate as annotate
     from calibrant.answers.semantics.extract import extract_answer as extract_answer
-    from calibrant.answers.semantics.grading.agreement import agreement as agreement
-    from calibrant.answers.semantics.grading.agreement import cohen_kappa as cohen_kappa
     from calibrant.answers.semantics.grading.grade import Grader as Grader
     from calibrant.answers.semantics.grading.verdict import Grade as Grade
+    from calibrant.answers.semantics.grading.verdict import agreement as agreement
+    from calibrant.answers.semantics.grading.verdict import cohen_kappa as cohen_kappa
     from calibrant.answers.semantics.judge import Judge as Judge
     from calibrant.answers.semantics.llm_judge import LLMJudge as LLMJudge
     from calibrant.answers.semantics.same.cluster import Clusters as Clusters

@@ -277,6 +277,32 @@ class DrawBlock:
 _NUMBERS = tuple(one.name for one in fields(DrawBlock) if one.default_factory is _unknown)
 
 
+def class_entropy(block: DrawBlock, mass: Floats | None = None) -> Floats:
+    """Return the Shannon entropy (nats) of each unit's classes.
+
+    Parameters
+    ----------
+    block
+        Draws with meanings.
+    mass
+        Weight of each class; None: its number of draws.
+
+    Returns
+    -------
+    array
+        In [0, ln of the number of classes]; NaN for units without mass.
+    """
+    classes = block.classes
+    weight = classes.count.astype(np.float64) if mass is None else mass
+    total = sum_by(classes.unit, weight, block.n_units)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = weight / total[classes.unit]
+        terms = np.where(share > 0, -share * np.log(share), 0.0)
+    terms = np.where(np.isnan(share), np.nan, terms)
+    entropy = sum_by(classes.unit, terms, block.n_units)
+    return np.where(total > 0, np.maximum(entropy, 0.0), np.nan)
+
+
 @dataclass(frozen=True)
 class DrawTable:
     """All draws of many questions and models, one block per purpose.

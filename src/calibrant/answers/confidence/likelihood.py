@@ -9,8 +9,7 @@ import numpy as np
 from calibrant.answers.confidence import likeness
 from calibrant.answers.confidence.alternatives import mean_entropy
 from calibrant.answers.confidence.columns import mean_by, ratio, sum_by, weighted_mean
-from calibrant.answers.confidence.compact import DrawBlock, DrawTable
-from calibrant.answers.confidence.frequency import class_entropy
+from calibrant.answers.confidence.compact import DrawBlock, DrawTable, class_entropy
 from calibrant.answers.confidence.likeness import similarity_stacks
 from calibrant.answers.confidence.method import Options, register, threshold
 from calibrant.core.arrays import Floats, Mask

@@ -11,8 +11,7 @@ import polars as pl
 
 from calibrant.answers.confidence.compact import DrawTable
 from calibrant.answers.confidence.frames import compact_table
-from calibrant.answers.confidence.method import METHODS, Method, Options, Scored
-from calibrant.answers.confidence.needs import NEEDS, units_with
+from calibrant.answers.confidence.method import METHODS, NEEDS, Method, Options, Scored, units_with
 from calibrant.answers.confidence.question import Question, table_of
 from calibrant.core.arrays import Mask
 from calibrant.core.errors import UnavailableError

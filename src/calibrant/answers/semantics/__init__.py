@@ -50,11 +50,11 @@ from calibrant.answers.semantics.extract import extract_answer as extract_answer
 from calibrant.answers.semantics.extract import extract_letter as extract_letter
 from calibrant.answers.semantics.extract import not_attempted as not_attempted
 from calibrant.answers.semantics.extract import parse_vote as parse_vote
-from calibrant.answers.semantics.grading.agreement import agreement as agreement
-from calibrant.answers.semantics.grading.agreement import cohen_kappa as cohen_kappa
 from calibrant.answers.semantics.grading.grade import Grader as Grader
 from calibrant.answers.semantics.grading.verdict import Grade as Grade
 from calibrant.answers.semantics.grading.verdict import References as References
+from calibrant.answers.semantics.grading.verdict import agreement as agreement
+from calibrant.answers.semantics.grading.verdict import cohen_kappa as cohen_kappa
 from calibrant.answers.semantics.grading.verdict import embedded_judge as embedded_judge
 from calibrant.answers.semantics.judge import Docket as Docket
 from calibrant.answers.semantics.judge import GradeQuery as GradeQuery

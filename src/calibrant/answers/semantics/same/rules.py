@@ -7,8 +7,7 @@ from calibrant.answers.semantics.same.mathematics import same_formula
 from calibrant.answers.semantics.text.names import KINDS, another_member, same_name, told_apart
 from calibrant.answers.semantics.text.words import listed, opposed, read_names
 from calibrant.answers.semantics.typed import Relation, Verdict, compare_types
-from calibrant.answers.semantics.typed.relation import decided
-from calibrant.answers.semantics.typed.wording import compare_words
+from calibrant.answers.semantics.typed.wording import compare_words, decided
 
 _NAME_WORDS = 9
 # 'San Marino' is not 'Marino', but 'River Colne' is 'Colne'.

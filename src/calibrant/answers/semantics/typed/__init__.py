@@ -34,8 +34,8 @@ from calibrant.answers.semantics.typed.quantities import (
     read_quantity,
     year_without_era,
 )
-from calibrant.answers.semantics.typed.relation import Relation as Relation
-from calibrant.answers.semantics.typed.relation import Verdict as Verdict
+from calibrant.answers.semantics.typed.wording import Relation as Relation
+from calibrant.answers.semantics.typed.wording import Verdict as Verdict
 from calibrant.answers.semantics.typed.wording import (
     compare_sentences,
     compare_things,

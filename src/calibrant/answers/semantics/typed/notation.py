@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from calibrant.answers.semantics.typed.relation import Relation, Verdict, decided
+from calibrant.answers.semantics.typed.wording import Relation, Verdict, decided
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _ENDS = re.compile(rf"([\[(])({_NUMBER}|-inf),({_NUMBER}|\+?inf)([\])])")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from calibrant.answers.semantics.text.numbers import UNIT_WORDS, digits_for_words, join_thousands
 from calibrant.answers.semantics.text.words import table
-from calibrant.answers.semantics.typed.relation import Relation, Verdict, decided
+from calibrant.answers.semantics.typed.wording import Relation, Verdict, decided
 
 _YEAR = re.compile(
     r"(?:in |about |circa |c )?(?:(?P<front>ad|ce) ?)?(?P<year>\d{1,4}) ?"

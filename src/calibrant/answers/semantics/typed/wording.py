@@ -1,7 +1,8 @@
-"""Names spelt in two ways or only alike, sentences that deny each other, lists in words."""
+"""What rules say about two answers: spellings of names, denials, lists in words."""
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
 from calibrant.answers.semantics.text.names import TITLES, spelling_variant
@@ -13,7 +14,28 @@ from calibrant.answers.semantics.text.words import (
     singular,
     within_edits,
 )
-from calibrant.answers.semantics.typed.relation import Relation, Verdict, decided
+
+
+class Relation(Enum):
+    """SAME and DIFFERENT decide.
+
+    LIKELY joins only where it points to one class alone (a surname and one full name).
+    UNSURE is left to embeddings or a judge, and means 'not joined' without them.
+    """
+
+    SAME = "same"
+    LIKELY = "likely"
+    UNSURE = "unsure"
+    DIFFERENT = "different"
+
+
+Verdict = tuple[Relation, str]
+
+
+def decided(same: bool, rule: str) -> Verdict:
+    """Return the verdict of a rule that tells same from different."""
+    return (Relation.SAME if same else Relation.DIFFERENT), rule
+
 
 # Letters that stand for one sound in names from other scripts, longest first.
 _SOUNDS = (
