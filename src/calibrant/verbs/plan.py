@@ -2,31 +2,23 @@
 
 import datetime as dt
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Unpack
-
-import numpy as np
 
 from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.verb import Option, verb
-from calibrant.data import Scores, source_name
+from calibrant.data import source_name
 from calibrant.data.sources.options import table_settings
-from calibrant.data.sources.provenance import document_head
-from calibrant.findings.claims.labels import (
-    labelled_warning,
-    leaderboard_claims,
-    no_error_warning,
-    plan_claims,
-)
-from calibrant.findings.documents.entries import DataWarning
+from calibrant.data.sources.provenance import document_head, recorded
+from calibrant.findings.claims.labels import leaderboard_claims, plan_claims
 from calibrant.findings.documents.fields import typed
 from calibrant.labels import Goal, plan_document
 from calibrant.labels.claim_plan import claim_entries, parse_claim
-from calibrant.labels.published import PublishedScore, published_scores
+from calibrant.labels.published import published_scores
 from calibrant.labels.theory import Theory, grouping_floor, theory_document
 from calibrant.report.result import PlanResult
 from calibrant.verbs import plan_table
@@ -182,7 +174,7 @@ def plan(
     >>> result["passive_labels"], result["active_labels"]
     (50000, 500)
     """
-    columns = dict(table)
+    request, columns = dict(locals()), dict(table)
     if samples is not None or reference is not None:
         return _by_meaning(
             scores,
@@ -203,16 +195,15 @@ def plan(
     _refuse_tiny(precision=precision, error_rate=error_rate, drift=drift)
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with error_source(source):
-        pool, labelled = plan_table.pool_and_labels(scores, columns, by=by, ranked=rank is not None)
-        graded = plan_table.graded_blocks(labelled)
-        blocks = [] if graded is None else graded.blocks
-        measurements = plan_table.measured_blocks(blocks, seed, lipschitz_rule)
-        pipeline = (
-            plan_table.measured_pipeline(measurements)
+        rows = plan_table.PlanTable.of_scores(
+            scores, columns, by, ranked=rank is not None, seed=seed, lipschitz_rule=lipschitz_rule
+        )
+        pipeline: dict[str, Any] = (
+            plan_table.measured_pipeline(rows.measurements)
             if from_table
             else {"stages": _stages(stages)}
         )
-    rate, steepness = _rates(measurements, pool, scored)
+    rate, steepness = rows.rates(scored)
     error_rate = rate if error_rate is None else error_rate
     lipschitz = steepness if lipschitz is None else lipschitz
     if error_rate is None and preset is None:
@@ -220,10 +211,11 @@ def plan(
             "a plan needs the error rate of the model",
             hint=Hint("give {error_rate}, a pool to measure it on, or a {preset}"),
         )
-    noise = plan_table.outcome_noise(blocks)
     if precision is None and labels is None and claim is None:
-        grouping = () if grouping_loss is None else (grouping_loss, noise, error_rate)
-        labels = _labels_at_hand(measurements, preset, *grouping)
+        if grouping_loss is not None:
+            labels = int(grouping_floor(grouping_loss, rows.noise, error_rate)["labels"])
+        elif rows.worst is not None and preset is None:
+            labels = int(rows.worst.labels)
     goal = Goal(
         error_rate=error_rate or 0.0,
         lipschitz=1.0 if lipschitz is None else lipschitz,
@@ -239,49 +231,36 @@ def plan(
     )
     theory = Theory(
         growth, size, decay, label_rate, transfer, correlation, perturbed_error,
-        scored, tuple(rounds), two_phase, grouping_loss, noise,
+        scored, tuple(rounds), two_phase, grouping_loss, rows.noise,
     )  # fmt: skip
     settings = {
         **asdict(goal),
-        "preset": preset,
-        "rank": rank,
-        "lipschitz_rule": lipschitz_rule,
-        "claim": claim,
-        "power": power,
-        "target": target,
-        "by": list(by),
+        **recorded(request, "preset rank lipschitz_rule claim power target by"),
         **table_settings(columns),
     }
-    head = document_head("plan", scores, seed=seed, settings=settings)
-    document = {**head, **plan_document(goal, preset=preset)}
-    document["reading"] = None if pool is None else pool.reading.to_dict()
-    dropped = plan_table.ungraded_rows(labelled)
-    document["dropped"] = dropped if pool is None else {**pool.dropped, **dropped}
-    document["assumed_lipschitz"] = lipschitz is None and not goal.stages
-    document["measured"] = measurements
-    document["data"] = {
-        "warnings": list(_warnings(pool, labelled, measurements, goal)),
-        "notes": plan_table.worth_notes(measurements),
+    document = {
+        **document_head("plan", scores, seed=seed, settings=settings),
+        **plan_document(goal, preset=preset),
+        "reading": None if rows.pool is None else rows.pool.reading.to_dict(),
+        "dropped": rows.dropped,
+        "assumed_lipschitz": lipschitz is None and not goal.stages,
+        "measured": rows.measurements,
+        "data": {"warnings": list(rows.warnings(goal.error_rate)), "notes": rows.notes()},
     }
-    if graded is not None:
-        graded.tell(document)
+    if rows.graded is not None:
+        rows.graded.tell(document)
+    # Labels of the pool show something where a claim or a number of labels is named.
+    shows = threshold or (labels is not None and grouping_loss is None)
     with error_source(source):
-        document |= plan_table.rankings(labelled, rank, by, seed, document["data"]["warnings"])
-        # Labels of the pool show something where a claim or a number of labels is named.
-        document["plans"] = []
-        if pool is not None and (threshold or (labels is not None and grouping_loss is None)):
-            document["plans"] = claim_entries(
-                pool.frame,
-                threshold=threshold,
-                labels=labels,
-                power=power,
-                by=by,
-                target=target,
-                seed=seed,
-            )
+        warnings = document["data"]["warnings"]
+        document |= plan_table.rankings(rows.labelled, rank, by, seed, warnings)
+        document["plans"] = [] if rows.pool is None or not shows else claim_entries(
+            rows.pool.frame, threshold=threshold, labels=labels, power=power, by=by,
+            target=target, seed=seed,
+        )  # fmt: skip
     document["theory"] = {
         **theory_document(theory, goal, error_rate),
-        **plan_table.table_theory(pool, labelled, labels, seed),
+        **plan_table.table_theory(rows, labels, seed),
         **({"pipeline": pipeline} if from_table else {}),
     } or None
     result = PlanResult(document)
@@ -307,39 +286,6 @@ def _by_meaning(
     return PlanResult({**found, **head, "theory": {"meanings": pairs}})
 
 
-def _labels_at_hand(
-    measurements: list[dict[str, Any]], preset: str | None, *grouping: float | None
-) -> int | None:
-    """Return the labels to plan for where nobody says: those of a loss asked about, or all."""
-    if grouping:
-        loss, noise, error_rate = grouping
-        return int(grouping_floor(float(loss or 0), noise, error_rate)["labels"])
-    return int(_worst(measurements)["labels"]) if measurements and preset is None else None
-
-
-def _worst(measurements: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what is measured of the model that needs the most labels."""
-    verification: dict[str, Any] = max(measurements, key=lambda block: block["need"])[
-        "verification"
-    ]
-    return verification
-
-
-def _rates(
-    measurements: list[dict[str, Any]], pool: Scores | None, published: Sequence[PublishedScore]
-) -> tuple[float | None, float | None]:
-    """Return the error rate and the steepness that are taken where nobody gives them."""
-    if measurements:
-        rate, steep = (_worst(measurements)[name] for name in ("error_rate", "lipschitz"))
-        # No error among few answers does not mean that there is none.
-        return rate.value or rate.high, steep.value if np.isfinite(steep.value) else None
-    if pool is not None:
-        # Without outcomes the model's own word is the only guess at its error rate.
-        return 1.0 - float(np.mean(pool.frame["confidence"].to_numpy())), None
-    right = [score.accuracy for score in published]
-    return (1.0 - sum(right) / len(right) if right else None), None
-
-
 def _refuse_tiny(**shares: float | None) -> None:
     """Refuse shares below which the labels needed are more than a number can hold."""
     for name, value in shares.items():
@@ -355,19 +301,6 @@ def _refuse_without_table(options: dict[str, Any]) -> None:
         rule = "{" + values[0] + "} is about a table, and none is given, got {0}"
         hint = "give a table of scores, or leave the option out"
         raise InputError(Hint(rule, repr(options[values[0]])), hint=hint)
-
-
-def _warnings(
-    pool: Scores | None, labelled: Scores | None, measurements: list[dict[str, Any]], goal: Goal
-) -> Iterator[DataWarning]:
-    """Yield the warnings that no row is left to label, and that no answer shows the error rate."""
-    if pool is not None and labelled is not None:
-        rows = pool.frame.height
-        if labelled.frame["correct"].is_not_null().sum() == rows:
-            yield labelled_warning(rows)
-    rates = [block["verification"]["error_rate"] for block in measurements]
-    if goal.error_rate in [rate.high for rate in rates] and not any(rate.value for rate in rates):
-        yield no_error_warning(goal.error_rate)
 
 
 def _stages(values: str | Sequence[float]) -> tuple[float, ...]:

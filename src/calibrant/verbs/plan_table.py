@@ -1,8 +1,10 @@
 """What the labels of a table show already, and the order of its models."""
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,15 +22,16 @@ from calibrant.data.limits import FEW_UNGRADED
 from calibrant.data.sources.drawn_labels import block_of
 from calibrant.data.sources.options import ReadingOptions
 from calibrant.findings.claims.data import LEAST_ONE_SIDED, unranked_warning
+from calibrant.findings.claims.labels import labelled_warning, no_error_warning
 from calibrant.findings.claims.margins import ERROR_MARGIN
 from calibrant.findings.claims.significance import adjust_p_values, block_tests
 from calibrant.findings.documents.audits import Significance
 from calibrant.findings.documents.entries import DataWarning
-from calibrant.findings.verification import verification_block
+from calibrant.findings.verification import VerificationBlock, verification_block
 from calibrant.labels import leaderboard, self_evaluation, temperature_error
 from calibrant.labels.formulas import pipeline_lipschitz
 from calibrant.labels.pool import OpenLabels
-from calibrant.labels.published import enough_bins
+from calibrant.labels.published import PublishedScore, enough_bins
 from calibrant.labels.ranking import subject_rankings
 from calibrant.labels.theory import with_published_steepness
 from calibrant.verbs.dependent_rows import DependentBlocks
@@ -38,7 +41,7 @@ from calibrant.verbs.opening.open_input import open_input
 _BINS = 15
 
 
-def pool_and_labels(
+def _pool_and_labels(
     scores: Any, columns: dict[str, Any], *, by: Sequence[str] = (), ranked: bool = False
 ) -> tuple[Scores | None, Scores | None]:
     """Return the rows that are planned for, and those whose outcome is known; None without rows.
@@ -65,49 +68,114 @@ def _opened(source: Any, request: ReadingOptions, by: Sequence[str]) -> Scores:
     return load_scores(source, labels="optional", by=by, **asdict(request))
 
 
-def graded_blocks(table: Scores | None) -> DependentBlocks | None:
-    """Return the graded rows of each model, searched for such as hang together."""
-    if table is None:
-        return None
-    graded = (block for block in table.blocks() if np.isfinite(block.correct).any())
-    return DependentBlocks.of_scores(table, [_graded(block, table.source) for block in graded])
+@dataclass(frozen=True)
+class PlanTable:
+    """What a plan knows of a table; without one nothing.
 
-
-def measured_blocks(
-    graded: Sequence[ScoreBlock], seed: int, lipschitz_rule: str = "default"
-) -> list[dict[str, Any]]:
-    """Return what is measured of each model.
-
-    ``need`` is what the labels needed are proportional to: error rate times steepness.
+    Parameters
+    ----------
+    pool, labelled
+        The rows that are planned for, and those whose outcome is known.
+    graded
+        The graded rows of each model, searched for such as hang together.
+    measurements
+        What is measured of each model. ``need`` is what the labels needed are proportional to:
+        error rate times steepness.
     """
-    blocks: list[dict[str, Any]] = []
-    for block in graded:
-        verification = verification_block(
-            block.confidence, block.correct, weights=block.weights, units=block.units, rng=seed
+
+    pool: Scores | None
+    labelled: Scores | None
+    graded: DependentBlocks | None
+    measurements: list[dict[str, Any]]
+
+    @classmethod
+    def of_scores(
+        cls, scores: Any, columns: dict[str, Any], by: Sequence[str], *,
+        ranked: bool, seed: int, lipschitz_rule: str,
+    ) -> PlanTable:  # fmt: skip
+        """Open the table and measure its models."""
+        pool, labelled = _pool_and_labels(scores, columns, by=by, ranked=ranked)
+        if labelled is None:
+            return cls(pool, None, None, [])
+        graded = (block for block in labelled.blocks() if np.isfinite(block.correct).any())
+        together = DependentBlocks.of_scores(
+            labelled, [_graded(block, labelled.source) for block in graded]
         )
-        if lipschitz_rule == "paper":
-            rows = (block.confidence, block.correct)
-            verification = with_published_steepness(verification, *rows)
-        steep = verification.lipschitz.value
-        blocks.append(
-            {
-                **block.keys,
-                "n": len(block.confidence),
-                "probability": True,
-                "verification": verification,
-                "need": verification.error_rate.value * (steep if np.isfinite(steep) else 1.0),
-                "significance": _tests(block, seed),
-            }
-        )
-    # The same tests, with the same correction, as in an audit of the table.
-    adjust_p_values(blocks)
-    return blocks
+        measurements = [_measured(block, seed, lipschitz_rule) for block in together.blocks]
+        # The same tests, with the same correction, as in an audit of the table.
+        adjust_p_values(measurements)
+        return cls(pool, labelled, together, measurements)
+
+    @property
+    def worst(self) -> VerificationBlock | None:
+        """What labels show of the model that needs the most of them."""
+        worst = max(self.measurements, key=lambda block: block["need"], default=None)
+        return None if worst is None else worst["verification"]
+
+    @property
+    def noise(self) -> float | None:
+        """What is left of the outcomes where the confidence is known: the mean square."""
+        blocks = [] if self.graded is None else self.graded.blocks
+        squares = [(block.confidence - block.correct) ** 2 for block in blocks]
+        return float(np.mean(np.concatenate(squares))) if squares else None
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Rows left out by rule, those without an outcome in a graded table among them."""
+        frame = None if self.labelled is None else self.labelled.frame
+        graded = 0 if frame is None else int(frame["correct"].is_finite().sum())
+        missing = 0 if frame is None else frame.height - graded
+        dropped = {} if self.pool is None else dict(self.pool.dropped)
+        return dropped | ({"correct_missing": missing} if graded and missing else {})
+
+    def rates(self, published: Sequence[PublishedScore]) -> tuple[float | None, float | None]:
+        """Return the error rate and the steepness that are taken where nobody gives them."""
+        if self.worst is not None:
+            rate, steep = self.worst.error_rate, self.worst.lipschitz.value
+            # No error among few answers does not mean that there is none.
+            return rate.value or rate.high, steep if np.isfinite(steep) else None
+        if self.pool is not None:
+            # Without outcomes the model's own word is the only guess at its error rate.
+            return 1.0 - float(np.mean(self.pool.frame["confidence"].to_numpy())), None
+        right = [score.accuracy for score in published]
+        return (1.0 - sum(right) / len(right) if right else None), None
+
+    def warnings(self, error_rate: float) -> Iterator[DataWarning]:
+        """Yield that no row is left to label, and that no answer shows the error rate."""
+        if self.pool is not None and self.labelled is not None:
+            rows = self.pool.frame.height
+            if self.labelled.frame["correct"].is_not_null().sum() == rows:
+                yield labelled_warning(rows)
+        rates = [block["verification"].error_rate for block in self.measurements]
+        if error_rate in [rate.high for rate in rates] and not any(rate.value for rate in rates):
+            yield no_error_warning(error_rate)
+
+    def notes(self) -> list[str]:
+        """Return what labels count as whose rows are right and wrong together."""
+        worth = {(block["n"], int(block["verification"].labels)) for block in self.measurements}
+        return [
+            f"{rows:,} labels count as {labels:,}: rows of one unit are right and wrong together."
+            for rows, labels in sorted(worth)[:1]
+            if labels < rows
+        ]
 
 
-def outcome_noise(graded: Sequence[ScoreBlock]) -> float | None:
-    """Return what is left of the outcomes where the confidence is known: the mean square."""
-    squares = [(block.confidence - block.correct) ** 2 for block in graded]
-    return float(np.mean(np.concatenate(squares))) if squares else None
+def _measured(block: ScoreBlock, seed: int, lipschitz_rule: str) -> dict[str, Any]:
+    verification = verification_block(
+        block.confidence, block.correct, weights=block.weights, units=block.units, rng=seed
+    )
+    if lipschitz_rule == "paper":
+        rows = (block.confidence, block.correct)
+        verification = with_published_steepness(verification, *rows)
+    steep = verification.lipschitz.value
+    return {
+        **block.keys,
+        "n": len(block.confidence),
+        "probability": True,
+        "verification": verification,
+        "need": verification.error_rate.value * (steep if np.isfinite(steep) else 1.0),
+        "significance": _tests(block, seed),
+    }
 
 
 def meaning_pairs(
@@ -146,16 +214,6 @@ def meaning_pairs(
 MEASURED = "measured"
 
 
-def worth_notes(measurements: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what labels count as whose rows are right and wrong together."""
-    worth = {(block["n"], int(block["verification"]["labels"])) for block in measurements}
-    return [
-        f"{rows:,} labels count as {labels:,}: rows of one unit are right and wrong together."
-        for rows, labels in sorted(worth)[:1]
-        if labels < rows
-    ]
-
-
 def measured_pipeline(measured: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the steepness of every stage as its log shows it, and what they allow the whole.
 
@@ -183,9 +241,7 @@ def measured_pipeline(measured: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def table_theory(
-    table: Scores | None, labelled: Scores | None, labels: int | None, seed: int
-) -> dict[str, Any]:
+def table_theory(rows: PlanTable, labels: int | None, seed: int) -> dict[str, Any]:
     """Return what the paper asks of a table: the rate of a temperature, and Figure 1.
 
     ``temperature``: how precisely the labels at hand show the error if only a temperature is off,
@@ -193,13 +249,13 @@ def table_theory(
     filled.
     """
     theory: dict[str, Any] = {}
-    if table is not None and labels is not None:
+    if rows.pool is not None and labels is not None:
         theory["temperature"] = [
             {**block.keys, **temperature_error(block.confidence, labels=labels)}
-            for block in table.blocks()
+            for block in rows.pool.blocks()
             if (np.abs(block.confidence - 0.5) > 1e-9).any()
         ]
-    graded = [] if labelled is None else labelled.blocks()
+    graded = [] if rows.labelled is None else rows.labelled.blocks()
     theory["self_evaluation"] = [
         {**block.keys, **self_evaluation(block.confidence, block.correct, bins=_BINS, rng=seed)}
         for block in graded
@@ -237,13 +293,6 @@ def _tests(block: ScoreBlock, seed: int) -> Significance:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return block_tests(rows, rows.estimates(("auroc", "confidence_gap")), ERROR_MARGIN)
-
-
-def ungraded_rows(table: Scores | None) -> dict[str, int]:
-    """Return how many rows of a graded table have no outcome, as a rule that they break."""
-    graded = 0 if table is None else int(table.frame["correct"].is_finite().sum())
-    missing = 0 if table is None else table.frame.height - graded
-    return {"correct_missing": missing} if graded and missing else {}
 
 
 def rankings(
