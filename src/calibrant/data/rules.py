@@ -39,16 +39,8 @@ def _rule(name: str, entry: Mapping[str, Any]) -> Rule:
 
 
 RULES = {name: _rule(name, entry) for name, entry in data_beside(__file__, "rules.toml").items()}
-MISSING = frozenset(
-    {
-        "row_empty",
-        "confidence_missing",
-        "confidence_nan",
-        "confidence_minus_one",
-        "answer_missing",
-        "correct_neither",
-    }
-)
+_BLANK = ("row_empty", "confidence_missing", "confidence_nan", "confidence_minus_one")
+MISSING = frozenset([*_BLANK, "answer_missing", "correct_neither"])
 """Rules of rows that say nothing, and not something wrong: they are left out and counted."""
 UNSCORED = tuple(name for name in RULES if name.startswith("confidence_"))
 """Rules of rows whose grade counts although their confidence does not."""
@@ -71,7 +63,7 @@ def at_the_ends(value: pl.Expr) -> pl.Expr:
 
 
 def rule_checks(
-    *, non_probability: frozenset[str], graded: bool, labels: bool, answer: bool
+    non_probability: frozenset[str] = frozenset(), *, graded: bool, labels: bool, answer: bool
 ) -> dict[str, pl.Expr]:
     """Return, by rule, an expression that says which rows break it; the gravest rules first.
 
@@ -178,11 +170,9 @@ def row_error(
     first = bad.row(0, named=True) if first is None else first
     rule = RULES[first["rule"]]
     column = rule.name.split("_")[0]
-    display = {
-        "duplicate": f"question_id = {first['question_id']!r}, model = {first['model']!r}, "
-        f"method = {first['method']!r}",
-        "answer": "answer = null",
-    }.get(column) or f"{column} = {_value_shown(column, first)}"
+    display = f"{column} = {'null' if column == 'answer' else _value_shown(column, first)}"
+    if column == "duplicate":
+        display = ", ".join(f"{key} = {first[key]!r}" for key in ("question_id", "model", "method"))
     text = f"{rule.sentence} ({display}); {bad.height} of {total} rows break a rule: "
     text, where = text + counts_text(counts), {"source": source, "row": first["_row"]}
     if {*faults} <= _CELLS and 2 * bad.height < total:
@@ -227,7 +217,7 @@ def broken_rows(rows: pl.DataFrame) -> dict[str, pl.Series]:
         _neither=pl.lit(False),
     )
     answer = "answer" in rows.columns
-    checks = rule_checks(non_probability=frozenset(), graded=False, labels=True, answer=answer)
+    checks = rule_checks(graded=False, labels=True, answer=answer)
     masks = broken_masks(frame, **checks)
     return dict(sorted(masks.items(), key=lambda item: int(item[1].arg_max() or 0)))
 

@@ -48,7 +48,7 @@ def select_columns(
     others: bool,
 ) -> pl.LazyFrame:
     """Select the roles under their own names, the features beside them, rows numbered from 1."""
-    used = {by_name[0] for role, by_name in roles.columns.items() if len(by_name) == 1}
+    used = {by_name[0] for by_name in roles.columns.values() if len(by_name) == 1}
     used -= set(roles["cluster"])
     used.update(roles["confidence"], *(roles[role] for role in BESIDE))
     if features is None or others:
@@ -137,10 +137,8 @@ def counted_once(scores: Scores) -> Scores:
     if not again.any():
         return scores
     gone = int(again.sum())
-    text = (
-        f"{again.size:,} rows are {again.size - gone:,} different ones, some of them several "
-        "times: each counts once."
-    )
+    text = f"{again.size:,} rows are {again.size - gone:,} different ones, some of them several "
+    text += "times: each counts once."
     rejected = scores.frame.filter(pl.Series(again)).with_columns(rule=pl.lit(RULE))
     first = rejected["question_id"].head(10).cast(pl.Int64).to_list()
     return replace(
@@ -161,12 +159,7 @@ def _some_are_unique(rows: pl.DataFrame) -> bool:
 
 
 def answers_told_apart(
-    frame: pl.DataFrame,
-    roles: Roles,
-    runs: Sequence[str],
-    peek: Peek,
-    *,
-    repeats: bool,
+    frame: pl.DataFrame, roles: Roles, runs: Sequence[str], peek: Peek, *, repeats: bool
 ) -> tuple[pl.DataFrame, Roles, str | None]:
     """Find which rows answer one question; the last value says what tells it, if anything does."""
     text = roles.text
@@ -225,8 +218,6 @@ def heed_runs(
             )
         if not ids:
             place = rows.select(pl.int_range(pl.len()).over(*_KEYS, "_run").cast(pl.String))
-            statement = (
-                f"Rows in the same place of each {name} are repeated answers to one question."
-            )
-            return frame.with_columns(place.to_series().alias("question_id")), statement
+            note = f"Rows in the same place of each {name} are repeated answers to one question."
+            return frame.with_columns(place.to_series().alias("question_id")), note
     return frame, None

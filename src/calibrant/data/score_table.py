@@ -101,12 +101,11 @@ class Scores:
         choice = {column: list(names) for column, names in wanted.items() if names is not None}
         if not choice:
             return self
-
-        def kept(part: pl.DataFrame) -> pl.DataFrame:
-            by_name = {column: names for column, names in choice.items() if column in part.columns}
-            return part.filter(*(pl.col(column).is_in(names) for column, names in by_name.items()))
-
-        part = self.each(kept)
+        part = self.each(
+            lambda rows: rows.filter(
+                *(pl.col(name).is_in(choice[name]) for name in choice if name in rows.columns)
+            )
+        )
         if "model" not in self.rejected.columns:
             return part
         # A row that breaks several rules counts once: which others it broke is not kept.
@@ -117,13 +116,8 @@ class Scores:
 
     def each(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Scores:
         """Return the table with its rows changed, those that are left out too."""
-        return replace(
-            self,
-            frame=change(self.frame),
-            rejected=change(self.rejected),
-            unscored=change(self.unscored),
-            weightless=change(self.weightless),
-        )
+        parts = ("frame", "rejected", "unscored", "weightless")
+        return replace(self, **{name: change(getattr(self, name)) for name in parts})
 
     def blocks(self, *, by: Sequence[str] = ()) -> Iterator[ScoreBlock]:
         """Yield a block per (model, method), then per value of each column in `by`."""
@@ -146,30 +140,21 @@ class Scores:
 
 def _alike(rows: pl.DataFrame, part: pl.DataFrame, *columns: str) -> pl.DataFrame:
     """Return the rows that have the values of this part in some columns."""
-    if not rows.height:
-        return rows
-    return rows.filter(*(pl.col(name).eq_missing(part[name][0]) for name in columns))
+    same = (pl.col(name).eq_missing(part[name][0]) for name in columns)
+    return rows.filter(*same) if rows.height else rows
 
 
 def _block(
     frame: pl.DataFrame, by: Sequence[str], unscored: pl.DataFrame, *, unique: bool
 ) -> ScoreBlock:
-    first = frame.row(0, named=True)
-    keys = {name: str(first[name]) for name in ("model", "method", *by)}
-    ids = frame["question_id"]
-    repeated = not unique and ids.n_unique() < frame.height
+    keys = {name: str(frame[name][0]) for name in ("model", "method", *by)}
+    ids, columns = frame["question_id"], (frame["confidence"], frame["correct"])
     cluster = _codes(frame[CLUSTER]) if CLUSTER in frame.columns else None
-    units = _codes(ids) if repeated else None
-    return ScoreBlock(
-        keys=keys,
-        confidence=frame["confidence"].to_numpy(),
-        correct=frame["correct"].to_numpy(),
-        weights=row_weights(frame),
-        units=units if cluster is None else cluster,
-        frame=frame,
-        cluster=cluster,
-        unscored=unscored,
-    )
+    units = cluster
+    if cluster is None and not unique and ids.n_unique() < frame.height:
+        units = _codes(ids)
+    numbers = (column.to_numpy() for column in columns)
+    return ScoreBlock(keys, *numbers, row_weights(frame), units, frame, cluster, unscored)
 
 
 def _codes(values: pl.Series) -> Ints:
@@ -203,25 +188,18 @@ def joined_scores(parts: Sequence[Scores], source: str, *, repeats: bool) -> Sco
     """
     numbered = ["question_id" in part.assumed for part in parts]
     paired = all(numbered) and _row_by_row(parts)
-    if any(numbered) and not paired:
-        parts = [
-            _with_columns(part, question_id=pl.lit(f"{part.source}:") + pl.col("question_id"))
-            if alone
-            else part
-            for part, alone in zip(parts, numbered, strict=True)
-        ]
+    if not paired:
+        own = (pl.lit(f"{part.source}:") + pl.col("question_id") for part in parts)
+        every = zip(parts, numbered, own, strict=True)
+        parts = [_with_columns(p, question_id=ids) if alone else p for p, alone, ids in every]
     frame = _stacked(part.frame for part in parts)
     if "weights" in frame.columns:
         # Every row of a table without weights counts once.
         frame = frame.with_columns(pl.col("weights").fill_null(1.0))
     if not repeats and frame.select(pl.struct(ROW_KEYS).is_duplicated().any()).item():
-        again = frame.filter(pl.struct(ROW_KEYS).is_duplicated()).row(0, named=True)
-        raise InputError(
-            "two tables hold the same question, model and method: "
-            f"{[again[key] for key in ROW_KEYS]}",
-            source=source,
-            hint=RULES["duplicate_row"].hint,
-        )
+        again = frame.select(ROW_KEYS).filter(pl.struct(ROW_KEYS).is_duplicated()).row(0)
+        rule = f"two tables hold the same question, model and method: {[*again]}"
+        raise InputError(rule, source=source, hint=RULES["duplicate_row"].hint)
     return Scores(
         frame,
         source,
@@ -298,10 +276,8 @@ def models_by_file(sources: Sequence[Any]) -> list[str | None]:
     if not files:
         return [None] * len(sources)
     # A URL is taken as it is written, a file from the root on.
-    paths = [
-        file.split("/") if "://" in file else list(Path(os.path.abspath(file)).parts)
-        for file in files
-    ]
+    parts = (file if "://" in file else Path(os.path.abspath(file)).as_posix() for file in files)
+    paths = [part.split("/") for part in parts]
     below = _below_shared(paths)
     for names in (
         [bare_name(path[-1]) for path in paths],

@@ -11,7 +11,7 @@ import polars as pl
 from msgspec import structs
 
 from calibrant.core.errors import InputError, error_source, require_choice
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import TABLE, Call, Hint
 from calibrant.data import rules, score_table, tables
 from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.data.mend.recalibration_map import judge_scale
@@ -141,10 +141,12 @@ leave such rows out and have them counted
         return score_table.mended_scores(load_scores(source, **{**options, **known}), mend)
     if isinstance(source, list | tuple):
         return _load_many(source, options)
-    asked = {"confidence": confidence, "correct": correct, "question_id": question, "model": model}
-    asked |= {"method": method, "answer": answer, "weights": weights, "cluster": cluster}
-    asked |= {"scale": scale, "right": right, "gold": gold, "probs": probs,
-              "repeats": "rows" if repeats else None}  # fmt: skip
+    asked = {
+        name: options[name]
+        for name in (*ROLES, "scale", "right", "gold", "probs")
+        if name in options
+    }
+    asked |= {"question_id": question, "repeats": "rows" if repeats else None}
     name, required = tables.source_name(source), labels == "required"
     named = named_columns(model, method, question, answer)
     lazy = tables.scan_table(source, names=named, groups=by)
@@ -188,10 +190,7 @@ leave such rows out and have them counted
             raise _no_probabilities(reading)
         non_probability = {*non_probability, *frame["method"].unique()}
     checks = rules.rule_checks(
-        non_probability=frozenset(non_probability),
-        graded=graded,
-        labels=required,
-        answer=bool(roles["answer"]),
+        frozenset(non_probability), graded=graded, labels=required, answer=bool(roles["answer"])
     )
     repeats = repeats or note is not None
     alone = repeats or not roles["question_id"]
@@ -228,13 +227,9 @@ def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> score_tabl
 
 
 def _no_probabilities(reading: Reading) -> InputError:
-    column = reading.columns["confidence"]
-    return InputError(
-        f"only the order of {column} tells, and this needs probabilities",
-        hint=Hint(
-            "make some of it first: {call}", call=Call("audit", "TABLE", recalibrate="platt")
-        ),
-    )
+    rule = f"only the order of {reading.columns['confidence']} tells, and this needs probabilities"
+    call = Call("audit", TABLE, recalibrate="platt")
+    return InputError(rule, hint=Hint("make some of it first: {call}", call=call))
 
 
 def _only(use: str, names: Sequence[str]) -> str | None:
@@ -364,13 +359,8 @@ def _unscored(
 def _with_duplicates() -> pl.Expr:
     """Mark second and later valid rows of a question; choosing one of them would be a guess."""
     valid = pl.col("rule").is_null()
-    observed = valid.cast(pl.Int64).cum_sum().over(*score_table.ROW_KEYS)
-    return (
-        pl.when(valid & (observed > 1))
-        .then(pl.lit("duplicate_row"))
-        .otherwise("rule")
-        .alias("rule")
-    )
+    again = valid & (valid.cast(pl.Int64).cum_sum().over(*score_table.ROW_KEYS) > 1)
+    return pl.when(again).then(pl.lit("duplicate_row")).otherwise("rule").alias("rule")
 
 
 def _clean(frame: pl.DataFrame, source: str) -> score_table.Scores:
