@@ -232,9 +232,6 @@ class Input(ABC):
 
     def question_texts(self, draws: pl.DataFrame) -> pl.DataFrame | None:
         """Return the questions' texts (question_id, text) where the input has them."""
-        # Loaded here: a large table is streamed without this library.
-        import polars as pl
-
         table = self.questions()
         table = draws if table is None else table
         column = next((name for name in _TEXT_COLUMNS if name in table.columns), None)

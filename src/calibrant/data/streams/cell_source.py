@@ -7,27 +7,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
-from calibrant.core.arrays import Indices
+from calibrant.core.arrays import Estimate, Indices
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.version import __version__
 from calibrant.data.batches import FilePart, parquet_files, table_parts
 from calibrant.data.formats import is_url
 from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
 from calibrant.data.part_sums import PartSums, SumPlan, model_blocks, sum_part
+from calibrant.data.rules import MISSING, RULES, UNSCORED
 from calibrant.data.sources.options import AuditOptions, AuditSource, ReadingOptions, SourceBlock
 from calibrant.data.streams import streaming
 from calibrant.data.streams.engines import Engine, engine_named
 from calibrant.data.streams.stream_search import StreamSearch
+from calibrant.metrics.blocks.cell_block import CellBlock
 from calibrant.metrics.blocks.cell_sums import CellGrid, CellSums
-
-if TYPE_CHECKING:
-    from calibrant.metrics.blocks.cell_block import CellBlock
 
 
 def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
@@ -102,8 +101,6 @@ class SummedTable:
         """
         if on_invalid not in (None, "missing") or not self.total.dropped:
             return
-        from calibrant.data.rules import MISSING, RULES, UNSCORED
-
         most = {"correct_missing": FEW_UNGRADED, **dict.fromkeys(UNSCORED, FEW_BROKEN)}
         for rule, count in self.total.dropped.items():
             if rule not in MISSING and count > most.get(rule, 1.0) * self.total.rows:
@@ -247,8 +244,6 @@ def _accuracy(graded: Indices, level: float) -> Estimate:
 def _block(
     sums: CellSums, grid: CellGrid, options: AuditOptions, rng: np.random.Generator
 ) -> CellBlock:
-    from calibrant.metrics.blocks.cell_block import CellBlock
-
     return CellBlock(sums, grid, level=options.level, resamples=options.resamples, rng=rng)
 
 
@@ -278,8 +273,6 @@ def _refuse_repeats(streamed: streaming.Streamed, rows: int) -> None:
     scans = [streaming.scan_part(file, streamed.source) for file in files]
     if any(streamed.question not in scan.collect_schema().names() for scan in scans):
         return
-    import polars as pl
-
     ids = pl.col(streamed.question).cast(pl.String)
     dealt = ids.hash(0) % share == 0
     names = (pl.col(keys).cast(pl.String), ids.alias("_question"), pl.lit("").alias("_all"))

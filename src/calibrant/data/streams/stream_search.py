@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
+import polars as pl
+from msgspec.structs import asdict, replace
 
 from calibrant.core.errors import InputError
 from calibrant.data import batches
 from calibrant.data.formats import is_url
+from calibrant.data.sources.options import ReadingOptions
+from calibrant.data.streams.streaming import Streamed, scan_part
 from calibrant.metrics.stats.dependence import Dependence, DependentGroups
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from calibrant.data.sources.options import ReadingOptions
-    from calibrant.data.streams.streaming import Streamed
 
 # Rows that are looked at, in stretches: neighbours of a sorted table stay beside each other, and
 # five of them cost a tenth of an audit of 10,000,000 rows, 64 would cost a third.
@@ -53,9 +49,7 @@ class StreamSearch:
     def _search(
         self, streamed: Streamed, request: ReadingOptions, rows: int, by: Sequence[str]
     ) -> None:
-        # Loaded here, with the library for tables: sums need neither.
-        from msgspec.structs import asdict
-
+        # Loaded here: an address is not searched.
         from calibrant.data import load_scores
         from calibrant.data.groupings import block_dependence
 
@@ -99,10 +93,6 @@ def _in_all_rows(groups: DependentGroups, share: float) -> DependentGroups:
 
 def _stretches(streamed: Streamed, rows: int) -> pl.DataFrame:
     """Return evenly spread stretches of a table with all its columns that may hold groups."""
-    import polars as pl
-
-    from calibrant.data.streams.streaming import scan_part
-
     files = batches.parquet_files(streamed.source)
     stretches = max(min(rows // _LEAST_STRETCH, _STRETCHES), 1)
     length = max(min(_LOOKED_AT, rows) // stretches, 1)

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
+
+import polars as pl
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
@@ -25,9 +27,6 @@ from calibrant.data.reading.roles import Roles, require_column, resolve_roles
 from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.streams.engines import LocalEngine
 from calibrant.metrics.blocks.cell_sums import cell_grid
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _FIRST_ROWS = 131_072
 """Rows whose confidences say whether they are percentages."""
@@ -139,8 +138,6 @@ def _rows_behind(source: str, names: Sequence[str] | None, most: int | None) -> 
     most
         About how many rows of a few files; None for all rows of all files.
     """
-    import polars as pl
-
     files = batches.parquet_files(source)
     files = files if most is None else files[:: -(-len(files) // _FILES)]
     rows = None if most is None else -(-most // len(files))
@@ -158,8 +155,6 @@ def _rows_behind(source: str, names: Sequence[str] | None, most: int | None) -> 
 
 def scan_part(file: str, source: str) -> pl.LazyFrame:
     """Return the rows of one file, with the columns that its folders name."""
-    import polars as pl
-
     partition = {name: pl.lit(value) for name, value in batches.partition_of(file, source).items()}
     return pl.scan_parquet(file, hive_partitioning=False).with_columns(**partition)
 
@@ -177,8 +172,6 @@ def _in_percent(source: str, columns: batches.BatchColumns, files: list[str]) ->
     """Return whether the confidences are percentages, by the first rows that have some."""
     if all(_within(-math.inf, name, files[0]) for name in columns.confidence):
         return False
-    import polars as pl
-
     for part in batches.table_parts(source, columns)[:1]:
         rows = batches.first_rows(part.file, columns.confidence, _FIRST_ROWS)
         for values in pl.DataFrame(rows):
@@ -188,8 +181,6 @@ def _in_percent(source: str, columns: batches.BatchColumns, files: list[str]) ->
 
 
 def _looks_like_percent(values: pl.Series) -> bool:
-    import polars as pl
-
     from calibrant.data.reading.typed import read_confidence
 
     table = pl.DataFrame({"confidence": values.cast(pl.Float64), "model": "", "method": ""})
