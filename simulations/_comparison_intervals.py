@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.comparison.decision import decide_pairs
 from calibrant.comparison.ece_interval import ece_estimate, gaps_of
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.labels import leaderboard
 from calibrant.labels.watching.batch import batch_estimates
 from calibrant.trust.deferral.mixing import SplitMeans

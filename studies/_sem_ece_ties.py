@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
+from calibrant.core.arrays import Estimate
 from calibrant.core.document import plain
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import ece
 from calibrant.metrics.semantic import DrawPool, sem_ece_of_pool
 from calibrant.metrics.semantic.estimators import Bootstrap

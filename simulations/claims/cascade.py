@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry
 from calibrant.findings.claims.decide import cascade_claims
 from calibrant.findings.documents.decisions import CascadePolicy, CascadePromise, Guarantee
 from calibrant.trust.deferral.answers import Answers

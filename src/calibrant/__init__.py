@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from calibrant.bench.evaluate import bench_evaluate as bench_evaluate
     from calibrant.bench.make import bench_check as bench_check
     from calibrant.bench.make import bench_mace as bench_mace
+    from calibrant.core.arrays import Estimate as Estimate
     from calibrant.core.errors import CalibrantError as CalibrantError
     from calibrant.core.errors import ClaimFailed as ClaimFailed
     from calibrant.core.errors import InputError as InputError
     from calibrant.core.errors import MissingDependencyError as MissingDependencyError
     from calibrant.core.errors import SchemaError as SchemaError
-    from calibrant.core.estimate import Estimate as Estimate
     from calibrant.data.mend import Mend as Mend
     from calibrant.data.mend import load_mend as load_mend
     from calibrant.report.result import Result as Result

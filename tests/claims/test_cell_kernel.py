@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.findings.claims.margins import Missing, missing_entry
 from calibrant.metrics.blocks.cell_error import CellError, CellRows
 from calibrant.metrics.stats.cells import ValueSums, cell_table, structure_z

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.findings.claims import ALPHA
 from calibrant.findings.claims.significance import (
     DOCUMENT_LEVEL,

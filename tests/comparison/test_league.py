@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 from calibrant.comparison.compare import compare_models
 from calibrant.comparison.league import corp_parts, place_models, tiers, win_matrix
 from calibrant.comparison.statements import CLIP
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.metrics import corp
 from comparison.worlds import block_of, calibrated, table_of, views_of
 

@@ -17,7 +17,7 @@ from simulations._planning_monitor import WORLDS, watch
 
 from calibrant.cli.progress import announce
 from calibrant.core import InputError
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.data.streams import row_streams
 from calibrant.labels import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
 from calibrant.labels.watching.batch import (

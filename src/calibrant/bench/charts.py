@@ -67,7 +67,8 @@ def _answer(document: MultiAnswerFields) -> Chart | None:
         return None
 
     def change(entry: Entry) -> float:
-        return -abs(((entry.get("change") or {}).get("confidence") or {}).get("value") or 0)
+        estimate = (entry.get("change") or {}).get("confidence") or {}
+        return -abs(float(estimate.get("value") or 0))
 
     entries.sort(key=change)
     title = f"Share right and confidence by number of right answers, {model}"

@@ -84,34 +84,22 @@ def loss_warnings(losses: Sequence[MethodLoss]) -> list[dict[str, str]]:
     a lost 52 of 100 rows (52 confidence_above_1), more than 5 %: what is left is another set of \
 questions, so a is compared with nothing and heads nothing.
     """
-    several = len({loss.model for loss in losses}) > 1
-    far = [loss for loss in losses if not loss.compared]
-    few = [loss for loss in losses if loss.compared]
-    texts = [_far_text(loss, several=several) for loss in far]
-    if few:
-        parts = joined([_counted(loss, several=several) for loss in few])
-        texts.append(f"Rows left out, at most {100 * MOST_LOST:.0f} % of a method: {parts}.")
+    several, most = len({loss.model for loss in losses}) > 1, f"{100 * MOST_LOST:.0f} %"
+    pairs = [(_name(loss, several=several), loss) for loss in losses]
+    texts = [
+        f"{name} lost {_share(loss)}, more than {most}: what is left is another set of questions, "
+        f"so {name} is compared with nothing and heads nothing."
+        for name, loss in pairs
+        if not loss.compared
+    ]
+    if few := [f"{name} {_share(loss)}" for name, loss in pairs if loss.compared]:
+        texts.append(f"Rows left out, at most {most} of a method: {joined(few)}.")
     return [{"id": "rows_lost", "text": text} for text in texts]
 
 
-def _far_text(loss: MethodLoss, *, several: bool) -> str:
-    name = _name(loss, several=several)
-    return (
-        f"{name} lost {_share(loss)}, more than {100 * MOST_LOST:.0f} %: what is left is another "
-        f"set of questions, so {name} is compared with nothing and heads nothing."
-    )
-
-
-def _counted(loss: MethodLoss, *, several: bool) -> str:
-    return f"{_name(loss, several=several)} {_share(loss)}"
-
-
 def _share(loss: MethodLoss) -> str:
-    return f"{loss.left_out:,} of {loss.rows:,} rows ({_rules(loss.rules)})"
-
-
-def _rules(rules: Mapping[str, int]) -> str:
-    return ", ".join(f"{number:,} {rule}" for rule, number in rules.items())
+    rules = ", ".join(f"{number:,} {rule}" for rule, number in loss.rules.items())
+    return f"{loss.left_out:,} of {loss.rows:,} rows ({rules})"
 
 
 def _name(loss: MethodLoss, *, several: bool) -> str:
@@ -198,16 +186,13 @@ def _more(n: int, value: float, error: float, alpha: float, margin: float | None
     The smaller of two numbers: those that show a difference as large as it looks, and, where a
     margin is given, those that show it to be within the margin.
     """
-    requirement = []
-    if value != 0:
-        requirement.append((float(special.ndtri(1 - alpha / 2)) + _POWER) * error / abs(value))
+    targets = [(alpha / 2, abs(value))] if value != 0 else []
     if margin is not None and abs(value) < margin:
-        requirement.append(
-            (float(special.ndtri(1 - alpha)) + _POWER) * error / (margin - abs(value))
-        )
-    if not requirement or error == 0:
+        targets.append((alpha, margin - abs(value)))
+    if not targets or error == 0:
         return None
-    return max(n * (min(requirement) ** 2 - 1), 10.0)
+    need = min((float(special.ndtri(1 - tail)) + _POWER) * error / gap for tail, gap in targets)
+    return max(n * (need**2 - 1), 10.0)
 
 
 def _interval(value: float, error: float, freedom: float) -> dict[str, float]:

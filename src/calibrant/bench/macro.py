@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 from msgspec import Struct, structs
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Array, Floats, Indices, Ints, MaybeArray, RngLike, as_generator
+from calibrant.core.arrays import Array, Estimate, Floats, Indices, Ints, MaybeArray
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.stats import intervals, ranking
 
@@ -103,9 +103,9 @@ class ScoreRows(Struct, frozen=True):
 
     def take(self, rows: Array) -> ScoreRows:
         """Return these rows alone."""
-        return ScoreRows(
-            *(None if column is None else column[rows] for column in structs.astuple(self))
-        )
+        columns = structs.astuple(self)
+        parts: list[Any] = [None if column is None else column[rows] for column in columns]
+        return ScoreRows(*parts)
 
     def of_k(self, ks: Collection[int]) -> ScoreRows:
         """Return the questions with one of these numbers of right answers."""
@@ -301,7 +301,6 @@ def macro_ece(
     parts: Sequence[Leaf],
     *,
     level: float = 0.95,
-    rng: RngLike = 0,
 ) -> Estimate:
     """Return the mean over parts of the ECE within them (15 equal-width bins).
 
@@ -315,7 +314,7 @@ def macro_ece(
     >>> round(found.value, 3)
     0.5
     """
-    generator = as_generator(rng)
+    generator = np.random.default_rng(0)
     value = below = above = 0.0
     for leaf in parts:
         ece = metric_estimates(

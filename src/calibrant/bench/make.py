@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from calibrant.bench.question_report import question_claims
 from calibrant.bench.questions.build import build_benchmark
-from calibrant.bench.questions.candidates import STRATA, Embed
+from calibrant.bench.questions.candidates import STRATA
 from calibrant.bench.questions.check import check_questions, read_ticks, write_spot_check
 from calibrant.bench.questions.check import spot_check as judged
 from calibrant.bench.questions.facts import own_domains
@@ -23,6 +23,7 @@ from calibrant.core.verb import ADVANCED, Check, Option, verb
 from calibrant.data import Study
 from calibrant.data.sources.provenance import document_head, recorded
 from calibrant.findings.documents.fields import typed
+from calibrant.models.endpoints.embedded import open_embedder
 from calibrant.report.result import BenchCheckResult, BenchResult
 
 
@@ -127,7 +128,7 @@ def bench_mace(
         limit=limit,
         cap=cap,
         strata=strata,
-        embed=_embedder() if strata == "sentence" else None,
+        embed=open_embedder().embed if strata == "sentence" else None,
         split_entities=split_entities,
     )
     if out is not None:
@@ -241,9 +242,3 @@ def _read(paths: Sequence[str | Path]) -> list[Triple]:
 def _source(paths: Sequence[str | Path]) -> str:
     """Return the facts' names without the folders above: output must not differ by machine."""
     return "facts in " + ", ".join(Path(path).name for path in paths)
-
-
-def _embedder() -> Embed:
-    from calibrant.models.endpoints.embedded import open_embedder
-
-    return open_embedder().embed

@@ -12,9 +12,8 @@ from scipy import special
 
 from calibrant.bench import macro, significance
 from calibrant.bench.macro import Leaf, ScoreRows, leaves, mixes_of
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Estimate, Floats
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.stats.multiplicity import holm
 
 _SHARE = (0.0, 1.0)

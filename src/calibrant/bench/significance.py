@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from calibrant.bench.macro import Leaf, ScoreRows, macro_auroc
-from calibrant.core.arrays import Array, Floats, RngLike, as_generator, named_stream
+from calibrant.core.arrays import Array, Estimate, Floats, RngLike, as_generator, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.inputs import is_graded
 from calibrant.metrics.stats.bootstrap import percentile_interval
 from calibrant.metrics.stats.multiplicity import holm

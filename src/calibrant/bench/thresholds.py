@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from calibrant.answers.confidence import METHODS, DrawTable, class_mass, score_table
 from calibrant.bench.macro import ScoreRows, macro_auroc, mixes_of
-from calibrant.core.arrays import named_stream
+from calibrant.core.arrays import Estimate, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 
 
 def mass_grid(table: DrawTable, *, points: int = 12) -> tuple[float, ...]:

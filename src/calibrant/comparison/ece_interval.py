@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scipy import special
 
 from calibrant.core.arrays import Floats, Mask
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.metrics.intervals.gap import LUCK, POINTS, SET_ASIDE
 from calibrant.metrics.stats.intervals import normal_quantile
 from calibrant.metrics.stats.inversion import first_crossing

@@ -28,8 +28,7 @@ from calibrant.comparison.league import corp_parts
 from calibrant.comparison.pipeline import ComparisonOptions, PairViews
 from calibrant.comparison.reversal import FAIR, reversal_pattern, reverses
 from calibrant.comparison.survey import AnswerCounts
-from calibrant.core.arrays import Floats
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate, Floats
 from calibrant.findings.claims.compare import LEAST_QUESTIONS
 from calibrant.findings.documents.entries import SharedAnswers
 from calibrant.metrics.stats.floors import passive_floor

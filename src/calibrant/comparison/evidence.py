@@ -20,7 +20,7 @@ from calibrant.comparison.footings import SharedViews
 from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import Floats
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.findings.claims.compare import LEAST_QUESTIONS
 from calibrant.metrics.stats.bootstrap import quantiles
 from calibrant.metrics.stats.intervals import (

@@ -12,9 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Mask
+from calibrant.core.arrays import Estimate, Mask
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
 
 Gaps: TypeAlias = Mapping[str, npt.ArrayLike]

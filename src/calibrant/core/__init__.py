@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from calibrant.core.names import lazy_exports
 
 if TYPE_CHECKING:
+    from calibrant.core.arrays import Estimate as Estimate
     from calibrant.core.arrays import RngLike as RngLike
     from calibrant.core.arrays import as_generator as as_generator
     from calibrant.core.arrays import named_stream as named_stream
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from calibrant.core.errors import InputError as InputError
     from calibrant.core.errors import MissingDependencyError as MissingDependencyError
     from calibrant.core.errors import UndefinedMetricWarning as UndefinedMetricWarning
-    from calibrant.core.estimate import Estimate as Estimate
     from calibrant.core.names import Registry as Registry
 else:
     # Loaded when asked for: an error needs no numpy, and neither does --help.

@@ -14,8 +14,8 @@ import numpy as np
 import orjson
 from msgspec import UNSET, Struct, structs
 
+from calibrant.core.arrays import Estimate
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.core.estimate import Estimate
 
 # Documents that have grown since their first version.
 _VERSIONS = {"monitor": 2}

@@ -7,7 +7,7 @@ import math
 import operator
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from types import NoneType
@@ -42,14 +42,8 @@ def checked(option: Option, name: str, value: Any, base: Any) -> Any:
     if option.place:
         _check_places(option, name, value)
         return value
-    if option.kind in ("names", "several"):
-        return _names(name, value)
-    if option.kind == "date":
-        return _date(name, value)
-    if option.kind in ("whole numbers", "numbers"):
-        return _numbers(option, name, value)
-    if option.kind in ("map", "map or numbers"):
-        return _checked_map(option, name, value)
+    if option.kind in _READ:
+        return _READ[option.kind](option, name, value)
     if option.kind == "name or number" and not isinstance(value, Real | str):
         raise _refused(name, "is a word or a number", _shown(value))
     if option.choices:
@@ -129,13 +123,9 @@ def _check_number(option: Option, name: str, value: Any, base: Any) -> Any:
 
 
 def _is_inside(option: Option, value: float) -> bool:
-    return (
-        (option.min is None or value >= option.min)
-        and (option.max is None or value <= option.max)
-        and (option.above is None or value > option.above)
-        and (option.below is None or value < option.below)
-        and not math.isnan(value)
-    )
+    ends = ((option.min, operator.ge), (option.max, operator.le),
+            (option.above, operator.gt), (option.below, operator.lt))  # fmt: skip
+    return not math.isnan(value) and all(end is None or holds(value, end) for end, holds in ends)
 
 
 _RULES = {
@@ -179,7 +169,7 @@ def _check_choice(option: Option, name: str, value: Any) -> None:
         raise _refused(name, "is {1}", _shown(value), words)
 
 
-def _names(name: str, value: Any) -> list[str]:
+def _names(_: Option, name: str, value: Any) -> list[str]:
     """Return names as a list; a single one may stand alone."""
     if isinstance(value, str | Path):
         return [str(value)]
@@ -270,13 +260,22 @@ def _numbers_by_name(option: Option, name: str, text: str) -> dict[str, float] |
     return numbers
 
 
-def _date(name: str, value: Any) -> dt.date:
+def _date(_: Option, name: str, value: Any) -> dt.date:
     if isinstance(value, dt.date):
         return value
     try:
         return dt.date.fromisoformat(value)
     except (TypeError, ValueError):
         raise _refused(name, ", a date, is written like 2026-01-31", _shown(value)) from None
+
+
+_READ: dict[str, Callable[[Option, str, Any], Any]] = {
+    **dict.fromkeys(("names", "several"), _names),
+    **dict.fromkeys(("whole numbers", "numbers"), _numbers),
+    **dict.fromkeys(("map", "map or numbers"), _checked_map),
+    "date": _date,
+}
+"""What reads a value by its kind, where the type alone does not say it."""
 
 
 # -- places -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from calibrant.core.arrays import RngLike, as_generator
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.findings.documents.audits import PlaneCell
 from calibrant.metrics.binned import reliability_bins
 from calibrant.metrics.semantic import estimators, theory

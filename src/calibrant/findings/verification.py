@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices, MaybeArray, RngLike, Stream, as_generator
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.findings.claims.data import require_labels
 from calibrant.findings.documents.entries import Part
 from calibrant.findings.verification_cells import (

@@ -9,7 +9,7 @@ from msgspec import Struct
 from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Indices, Mask, Stream
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.findings.documents.entries import Part
 from calibrant.metrics.stats.binning import width_index
 from calibrant.metrics.stats.bootstrap import quantiles

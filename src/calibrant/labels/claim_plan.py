@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Estimate, Floats
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.data.sources.draws import class_numbers
 from calibrant.findings.documents.plans import ClaimChance, ClaimNeeds, ClaimPlanEntry, LabelsShow
 from calibrant.labels.labelling.power import claim_chance, claim_for_labels, labels_for_claim

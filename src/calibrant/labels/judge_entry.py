@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
-from calibrant.core.arrays import Floats, Mask
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry, Floats, Mask
 from calibrant.data.judge_cells import RatingScale
 from calibrant.data.judge_table import JudgeTable
 from calibrant.data.mend import RecalibrationMap

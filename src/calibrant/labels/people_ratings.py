@@ -13,8 +13,7 @@ import polars as pl
 from msgspec import structs
 from scipy.special import bdtr, betaincinv, chdtrc, erfc, expit, logit
 
-from calibrant.core.arrays import Floats, Indices, Mask, named_stream
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry, Floats, Indices, Mask, named_stream
 from calibrant.data.judge_table import JudgeTable
 from calibrant.data.mend import RecalibrationMap
 from calibrant.data.mend.estimator import CERTAINTY, map_of_curve

@@ -11,9 +11,8 @@ import polars as pl
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats, RngLike, as_generator
+from calibrant.core.arrays import Estimate, Floats, RngLike, as_generator
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.data import read_table, source_name
 from calibrant.metrics.stats.floors import accuracy_floor, require_positive, require_rate

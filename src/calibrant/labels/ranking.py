@@ -19,9 +19,8 @@ from calibrant.comparison.evidence import normal_interval
 from calibrant.comparison.pipeline import ComparisonOptions, pair_views, surveys
 from calibrant.comparison.questions import QuestionBlock, align_models
 from calibrant.comparison.survey import graded_sums, paired_gap
-from calibrant.core.arrays import Floats, Indices, Mask, named_stream
+from calibrant.core.arrays import Estimate, EstimateEntry, Floats, Indices, Mask, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate, EstimateEntry
 from calibrant.findings.claims.compare import MORE_ACCURATE_SHARE
 from calibrant.findings.documents.plans import Instability, RankedPair
 from calibrant.metrics.blocks.row_block import RowBlock

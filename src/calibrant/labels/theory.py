@@ -11,9 +11,8 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Estimate, Floats
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.findings.verification import VerificationBlock
 from calibrant.findings.verification_cells import SlopeEntry

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from calibrant.core.arrays import Array, Floats, Ints
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.data.features import as_frame
 from calibrant.findings.documents.groups import (
     CopyCheck,

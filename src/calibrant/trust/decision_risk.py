@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.arrays import Estimate, Floats, Ints, Mask
 from calibrant.core.document import Stored
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.trust.grouping_loss import CrossFit, cross_fit, mean_error
 from calibrant.trust.trees.boosting import encode, fold_of_unit

@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrant.core.arrays import Floats, Indices, Ints, named_stream
 from calibrant.core.errors import InputError, did_you_mean
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.core.hints import Hint
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.findings.documents.groups import SizeTrend, TunedPair, TunedTrend

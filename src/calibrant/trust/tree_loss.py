@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from calibrant.core.arrays import Floats, Ints, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.data.features import FeatureEncoder, as_frame, checked_pair
 from calibrant.metrics.recalibration.base import Calibrator
 from calibrant.trust.trees.honest import HonestTree, PartitionLoss, leave_one_out_products, regions

@@ -11,9 +11,8 @@ import polars as pl
 from msgspec.structs import asdict, replace
 from scipy.special import stdtr, stdtrit
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Estimate, Floats, Indices
 from calibrant.core.errors import NoConfidenceError, error_source
-from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call
 from calibrant.data import ScoreBlock, Scores, load_scores
 from calibrant.data.reading.names import columns_called, model_columns

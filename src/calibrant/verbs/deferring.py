@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from calibrant.answers.features import vector_column
+from calibrant.core.arrays import Estimate
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError, did_you_mean, error_source, require_known
-from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call, Hint
 from calibrant.data import load_scores, source_name
 from calibrant.data.sources.provenance import today

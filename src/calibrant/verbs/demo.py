@@ -3,7 +3,6 @@
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -100,7 +99,7 @@ def _digest(seed: int) -> str:
     return digest.hexdigest()
 
 
-_STUDIES = resources.files("calibrant.verbs.study.examples") / "recorded_and_live"
+_STUDIES = files("calibrant.verbs.study") / "examples" / "recorded_and_live"
 # Questions per domain: what two cores answer in two minutes, and in the whole live run.
 _SHORT = {"arithmetic": 4, "web questions": 2, "rivers": 2}
 _FULL = {"arithmetic": 6, "web questions": 5, "rivers": 5, "languages": 4}

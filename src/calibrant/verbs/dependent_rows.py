@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from calibrant.core.arrays import Stream
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate, Stream
 from calibrant.data.sources.options import SourceBlock
 from calibrant.findings.claims.dependence import (
     MOST_MEANT,

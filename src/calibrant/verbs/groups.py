@@ -12,7 +12,7 @@ from calibrant.answers.features import embed_texts, features_hint, refuse_outcom
 from calibrant.core import shared_options as opt
 from calibrant.core.arrays import Array, named_stream
 from calibrant.core.errors import InputError, error_about, error_source
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb

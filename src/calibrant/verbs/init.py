@@ -17,7 +17,7 @@ from calibrant.data.sources.provenance import document_head
 from calibrant.data.tables import read_table
 from calibrant.report.result import InitResult
 
-_EXAMPLES = "calibrant.verbs.study.examples"
+_EXAMPLES = resources.files("calibrant.verbs.study") / "examples"
 
 
 @verb(example="calibrant init my-study", outputs=("json",))
@@ -60,7 +60,7 @@ def init(
         raise InputError("example logs, an example domain and a table go into folders of their own")
     place = Path(folder)
     texts = {"study.toml": _of_rows(table, target, place)} if table is not None else {}
-    choice = resources.files(_EXAMPLES) / ("logs" if logs else "domain" if domain else "study")
+    choice = _EXAMPLES / ("logs" if logs else "domain" if domain else "study")
     examples = (entry.name for entry in choice.iterdir() if not entry.name.startswith("_"))
     names = list(texts) or sorted(examples)
     for name in names:
@@ -116,9 +116,8 @@ def _of_rows(table: str | Path, target: str | None, folder: Path) -> str:
         "question": f"Is {target} equal to {positive}?",
     }
     text = {name: json.dumps(value, ensure_ascii=False) for name, value in given_values.items()}
-    examples = resources.files(_EXAMPLES)
-    rows = Template((examples / "rows.toml").read_text(encoding="utf-8"))
-    models = (examples / "study" / "study.toml").read_text(encoding="utf-8")
+    rows = Template((_EXAMPLES / "rows.toml").read_text(encoding="utf-8"))
+    models = (_EXAMPLES / "study" / "study.toml").read_text(encoding="utf-8")
     request = rows.substitute(text, columns="\n".join(sentences))
     return request + models[models.index("[prompts]") :]
 

@@ -89,8 +89,12 @@ def union_candidates(
         for subject, answers in every.items()
         if 0 < len(answers) <= k and answers.isdisjoint(foreign)
     }
-    choice = list(dict.fromkeys(_subject_sets(usable, k, cap, rng)))[:cap]
-    return [_union_question(facts, subjects) for subjects in choice]
+    questions = []
+    for subjects in list(dict.fromkeys(_subject_sets(usable, k, cap, rng)))[:cap]:
+        references = [names for subject in subjects for names in facts.answers(subject).values()]
+        text, meta = facts.wording.union_text(subjects), {"subjects": list(subjects)}
+        questions.append(facts.question(text, references, meta))
+    return questions
 
 
 def _subject_sets(
@@ -114,12 +118,6 @@ def _subject_sets(
         kinds.append([subjects for subjects in groups if disjoint(subjects)])
     for turn in zip_longest(*kinds):
         yield from (subjects for subjects in turn if subjects is not None)
-
-
-def _union_question(facts: FactSet, subjects: tuple[str, ...]) -> BenchQuestion:
-    references = [names for subject in subjects for names in facts.answers(subject).values()]
-    meta = {"subjects": list(subjects)}
-    return facts.question(facts.wording.union_text(subjects), references, meta)
 
 
 STRATA = ("ngrams", "sentence", "random")

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from calibrant.answers.semantics.grading.verdict import cohen_kappa
+from calibrant.answers.semantics.verdict import cohen_kappa
 from calibrant.bench.questions.candidates import repetitions
 from calibrant.bench.questions.facts import FactSet
 from calibrant.bench.questions.math_rule import KINDS, NUMBER_NAMES, members

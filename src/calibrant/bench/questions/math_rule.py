@@ -76,7 +76,7 @@ class NumberKind(Struct, frozen=True):
         return self.member(self.count(max(number - 1, 0)) + 1)
 
 
-class _Primes(NumberKind):
+class _Primes(NumberKind, frozen=True):
     """Primes have no formula: they are looked for one by one."""
 
     def previous(self, number: int) -> int:

@@ -222,7 +222,7 @@ def read_published(text: str, relation: str, subjects: Collection[str]) -> Parse
     request: tuple[str, ...] = (groups["subjects"],)
     if relation in ("spoken_in", "flows_through"):
         article = "the " if relation == "flows_through" else ""
-        request = split_subjects(*request, article, frozenset(subjects))
+        request = split_subjects(groups["subjects"], article, frozenset(subjects))
     return Parsed(relation, request, bounds) if request else None
 
 

@@ -257,19 +257,15 @@ def shipped_region() -> list[FactSet]:
 
 def iso_divisions() -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the names of ISO 3166-2 by country and kind."""
-    pycountry = _pycountry()
+    pycountry = optional_import(
+        "pycountry", extra="bench-data", purpose="region questions without files (ISO 3166-2 data)"
+    )
     by_kind: dict[tuple[str, str], list[str]] = defaultdict(list)
     for entry in sorted(pycountry.subdivisions, key=lambda one: one.code):
         country = pycountry.countries.get(alpha_2=entry.country_code)
         name = getattr(country, "common_name", country.name)
         by_kind[_key(name, entry.type)].append(entry.name)
     return {key: tuple(names) for key, names in by_kind.items()}
-
-
-def _pycountry() -> Any:
-    return optional_import(
-        "pycountry", extra="bench-data", purpose="region questions without files (ISO 3166-2 data)"
-    )
 
 
 def _key(country: str, kind: str) -> tuple[str, str]:

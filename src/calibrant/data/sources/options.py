@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
-from calibrant.core.arrays import Indices, Stream, named_stream
+from calibrant.core.arrays import Estimate, Indices, Stream, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 
 if TYPE_CHECKING:

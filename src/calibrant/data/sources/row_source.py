@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Stream, named_stream
+from calibrant.core.arrays import Estimate, Stream, named_stream
 from calibrant.core.errors import error_source
-from calibrant.core.estimate import Estimate
 from calibrant.data import ScoreBlock, Scores
 from calibrant.data.label_schema import SPREAD
 from calibrant.data.reading.candidates import RANKS

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import convert
 
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry
 from calibrant.core.names import method_name
 from calibrant.findings.claims.claim import (
     About,

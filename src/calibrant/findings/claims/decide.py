@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import asdict
 
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry
 from calibrant.findings.claims.claim import (
     About,
     Claim,

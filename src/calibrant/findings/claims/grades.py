@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from msgspec import convert
 
+from calibrant.core.arrays import Estimate
 from calibrant.core.document import given_places
-from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Call
 from calibrant.findings.claims.claim import (
     ALPHA,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry
 from calibrant.findings.claims.claim import (
     About,
     Claim,

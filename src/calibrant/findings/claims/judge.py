@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import asdict
 from scipy.special import ndtri
 
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry
 from calibrant.findings.claims.claim import (
     About,
     Claim,

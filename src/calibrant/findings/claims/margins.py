@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from calibrant.core.estimate import Estimate, EstimateEntry
+from calibrant.core.arrays import Estimate, EstimateEntry
 from calibrant.findings.documents.audits import MissingEntry, View
 from calibrant.metrics.stats.cells import ValueSums
 

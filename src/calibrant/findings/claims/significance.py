@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 from scipy.special import logit, ndtr, ndtri, stdtr, stdtrit
 
-from calibrant.core.arrays import Floats
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate, Floats
 from calibrant.findings.claims.claim import ALPHA
 from calibrant.findings.claims.margins import gap_within
 from calibrant.metrics.stats.clusters import FEWEST

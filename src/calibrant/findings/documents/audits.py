@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import msgspec
 
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry
 from calibrant.findings.documents.entries import UNDEFINED, Count, Keys, Metrics, Part, Verification
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType, field
 
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry
 from calibrant.findings.documents.entries import Part
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 import msgspec
 
-from calibrant.core.estimate import EstimateEntry as EstimateEntry
-from calibrant.core.estimate import json_number
+from calibrant.core.arrays import EstimateEntry as EstimateEntry
+from calibrant.core.arrays import json_number
 
 Count: TypeAlias = int | float
 """A number of rows; weights make it one with decimals."""

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from calibrant.core.arrays import Floats
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate, Floats
 from calibrant.findings.claims.data import require_labels
 from calibrant.labels.labelling.pools import LabelPool, cross_fitted, features
 from calibrant.metrics.stats.error_bounds import ece_interval, ece_upper

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from calibrant.core.arrays import Floats, Mask
+from calibrant.core.arrays import Estimate, Floats, Mask
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.findings.documents.entries import Part
 from calibrant.labels.labelling.estimates import pool_estimate
 from calibrant.labels.labelling.pools import LabelPool

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.core.arrays import Floats, Indices, named_stream
+from calibrant.core.arrays import Estimate, Floats, Indices, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
 from calibrant.data.label_schema import (
     ALONG,

@@ -5,9 +5,8 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Estimate, Floats
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.findings.claims.margins import ROUNDING
 from calibrant.findings.documents.entries import Part
 from calibrant.labels.labelling.estimates import PoolEstimate, bin_gaps, pool_estimate

@@ -15,10 +15,9 @@ import polars as pl
 from msgspec import structs
 from scipy import special
 
-from calibrant.core.arrays import Array, Floats, Mask
+from calibrant.core.arrays import Array, Estimate, Floats, Mask
 from calibrant.core.document import Stored
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.findings.documents.entries import Part
 from calibrant.metrics.stats.intervals import joined_reach, logit_interval, wilson_estimate
 from calibrant.metrics.stats.units import UnitInfluence

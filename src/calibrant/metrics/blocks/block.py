@@ -9,8 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Array, Floats, MaybeArray, Stream
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Array, Estimate, Floats, MaybeArray, Stream
 from calibrant.metrics import inputs
 from calibrant.metrics.blocks.cell_error import CellError, CellRows
 from calibrant.metrics.blocks.families import CurvatureRange, Ends, Metric, MetricFamily, RowLoss

@@ -7,8 +7,7 @@ from msgspec import Struct
 from numpy.typing import ArrayLike
 from scipy.special import erf
 
-from calibrant.core.arrays import Floats, MaybeArray
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate, Floats, MaybeArray
 from calibrant.metrics.binned import BinStats, bin_statistics, bins_of, shrunk_variance
 from calibrant.metrics.inputs import Checked, check, check_choice
 from calibrant.metrics.stats import intervals

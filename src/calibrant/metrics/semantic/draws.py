@@ -10,9 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats, Ints, Mask, RngLike, as_generator
+from calibrant.core.arrays import Estimate, Floats, Ints, Mask, RngLike, as_generator
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.semantic import estimators, theory
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.metrics.semantic.theory import regimes

@@ -8,9 +8,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Array, Floats, Ints, Mask, RngLike, as_generator
+from calibrant.core.arrays import Array, Estimate, Floats, Ints, Mask, RngLike, as_generator
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
 from calibrant.metrics.semantic.theory import regimes, standardised_margin

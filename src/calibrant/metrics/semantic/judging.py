@@ -13,9 +13,8 @@ from msgspec.structs import replace
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Array, Floats, Ints, RngLike, as_generator
+from calibrant.core.arrays import Array, Estimate, Floats, Ints, RngLike, as_generator
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.semantic.estimators import Bootstrap, QuestionScores, Splits, question_scores
 from calibrant.metrics.semantic.pool import DrawPool, meanings, pool_draws
 from calibrant.metrics.stats.binning import width_edges

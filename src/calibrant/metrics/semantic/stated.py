@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats, RngLike
+from calibrant.core.arrays import Estimate, Floats, RngLike
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.estimates import metric_estimates
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from msgspec import Struct
 from scipy.special import gammaln
 
-from calibrant.core.arrays import Floats, Ints, RngLike, as_generator
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate, Floats, Ints, RngLike, as_generator
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.metrics.semantic.theory import regimes
 from calibrant.metrics.stats.binning import width_edges

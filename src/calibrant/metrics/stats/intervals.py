@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import expit, ndtri, stdtr, stdtrit
 
-from calibrant.core.arrays import Floats, Indices
-from calibrant.core.estimate import Estimate, EstimateEntry
+from calibrant.core.arrays import Estimate, EstimateEntry, Floats, Indices
 
 # Steps of candidate areas, and how many of them a first look passes over.
 _CANDIDATES = 4000

@@ -10,8 +10,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
-from calibrant.core.arrays import Floats, Indices, Mask
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry, Floats, Indices, Mask
 from calibrant.metrics.stats.intervals import MeanError
 
 # Leave-one-out values nearer to 1 than this would have an infinite arctanh.

@@ -191,12 +191,12 @@ async def happens(event: asyncio.Event, *, within_s: float) -> bool:
         return False
 
 
-def backoff_s(attempt: int, *, rng: random.Random, first: float = 0.5, most: float = 30.0) -> float:
+def backoff_s(attempt: int, *, rng: random.Random, first: float = 0.5) -> float:
     """Return the seconds to wait before try `attempt` + 1: doubled each time, spread by chance.
 
     The spread keeps calls that failed together from coming back together.
     """
-    longest = min(most, first * 2.0 ** (attempt - 1))
+    longest = min(LONGEST_BACKOFF_S, first * 2.0 ** (attempt - 1))
     return longest * rng.uniform(0.5, 1.0)
 
 
@@ -274,6 +274,7 @@ BYTES_PER_TOKEN = 3
 TOKENS_PER_MESSAGE = 8
 TOKENS_PER_IMAGE = 1_700
 LOOK_AGAIN_S = 0.25
+LONGEST_BACKOFF_S = 30.0
 
 
 def prompt_tokens_estimate(request: Request) -> int:

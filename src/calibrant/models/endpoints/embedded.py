@@ -67,7 +67,10 @@ class EmbeddedClient:
         self._parallel = parallel
         self._context = context
         self._threads = threads or usable_cores()
-        self._runtime = _import_runtime()
+        # Waiting threads spin by default, which takes the cores from those that compute: 26 tokens
+        # per second become 4. The runtime reads the variable when it is loaded.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        self._runtime = optional_import("xllamacpp", extra="local", purpose="the embedded model")
         self._server: Any = None
         self._prefixes: PrefixCache
         self._loading = threading.Lock()
@@ -149,13 +152,6 @@ class EmbeddedClient:
             return self._runtime.Server(params)
         except RuntimeError as error:
             raise CalibrantError(f"{self._path} could not be loaded: {error}") from None
-
-
-def _import_runtime() -> Any:
-    # Waiting threads spin by default, which takes the cores from those that compute: 26 tokens
-    # per second become 4. The runtime reads the variable when it is loaded.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    return optional_import("xllamacpp", extra="local", purpose="the embedded model")
 
 
 _digest = lru_cache(maxsize=8)(sha256_of)

@@ -213,7 +213,7 @@ class LedgerLookup:
 
     def claimed_by_id(self, request_ids: Sequence[int]) -> dict[int, set[int]]:
         """Return the draw indices that other live sessions are asking for right now."""
-        live = self._other_sessions()
+        live = self._leases.split(self._reader)[0] - {self._session}
         if not live:
             return {}
         claimed: dict[int, set[int]] = {}
@@ -311,10 +311,6 @@ class LedgerLookup:
                 yield from (db or self._reader).execute(query.format(marks), batch)
             except sqlite3.Error as error:
                 raise ledger_error(error, self.path) from error
-
-    def _other_sessions(self) -> set[int]:
-        live, _ = self._leases.split(self._reader)
-        return live - {self._session}
 
     # -- calls that are about to be sent, inside `writing` ---------------------------------
 

@@ -325,7 +325,11 @@ def _read_usages(
     total = odd_forms.token_count(usage.completion_tokens)
     if total == 0 and any(map(_tokens_of, choices)):
         total = None
-    estimated = _why_estimated(usage) if prompt is None or total is None else None
+    estimated = None
+    if prompt is None or total is None:
+        stated = {name: getattr(usage, name) for name in ("prompt_tokens", "completion_tokens")}
+        wrong = [k for k, n in stated.items() if n is not None and not odd_forms.token_count(n)]
+        estimated = f"impossible {' and '.join(wrong)}" if wrong else "no count of tokens"
     if prompt is None:
         prompt = prompt_tokens_estimate(request)
     lengths = [len(entries or ()) for entries in logprobs]
@@ -344,12 +348,6 @@ def _read_usages(
 
 def _tokens_of(choice: ChatChoice) -> int:
     return completion_tokens_estimate(choice.message.content or choice.message.refusal or "")
-
-
-def _why_estimated(usage: TokenCounts) -> str:
-    counts = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
-    wrong = [name for name, n in counts.items() if n is not None and not odd_forms.token_count(n)]
-    return f"impossible {' and '.join(wrong)}" if wrong else "no count of tokens"
 
 
 def without_choices(

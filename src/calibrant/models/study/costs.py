@@ -261,12 +261,16 @@ class _ModelForecast:
 
     def _find_subjects(self, questions: Sequence[PlannedQuestion], asks: Sequence[Ask]) -> None:
         answers = [ask for ask in asks if Tag.of(ask).probe.name in ("greedy", "samples")]
-        texts = self._ledgered_texts(answers)
+        texts, times_of = self._ledgered_texts(answers), self.asker.config.sampling
         for question in questions:
             greedy = texts.get((question.question_id, "greedy"))
             samples = texts.get((question.question_id, "samples"), [])
             if not greedy:
-                self.subjects[question.question_id] = self._stand_in(question)
+                letters = LETTERS_PER_TOKEN * self.asker.most_tokens("answer", question.kind)
+                longest = f"{self.asker.model.name} ".ljust(letters, "x")
+                times = (times_of.candidates, times_of.draws)
+                stand_in = Subject(longest, longest, *((longest,) * n for n in times))
+                self.subjects[question.question_id] = stand_in
                 continue
             subject = self.asker.subject(question, greedy[0], samples, self.extract)
             if subject is not None:
@@ -282,12 +286,6 @@ class _ModelForecast:
                 key = (Tag.of(ask).question.question_id, Tag.of(ask).probe.name)
                 texts.setdefault(key, []).append(decode_completion(draw.payload).text)
         return texts
-
-    def _stand_in(self, question: PlannedQuestion) -> Subject:
-        letters = LETTERS_PER_TOKEN * self.asker.most_tokens("answer", question.kind)
-        longest = f"{self.asker.model.name} ".ljust(letters, "x")
-        times = self.asker.config.sampling
-        return Subject(longest, longest, (longest,) * times.candidates, (longest,) * times.draws)
 
 
 def check_budget(config: StudyConfig, expected: Forecast, ledger: Ledger) -> None:

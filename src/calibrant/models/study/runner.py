@@ -250,6 +250,9 @@ class _ModelRun:
         self.config = config
         self.asker = run.inquiry.asker(config)
         self.wanted = self.asker.wanted
+        self.wants_candidates = self.wanted.judge_samples or any(
+            probe.candidates or probe.per_sample for probe in self.wanted.probes(2)
+        )
         self.price = run.inquiry.prices[config.name]
         self.dispatchers: list[Dispatcher] = []
         self.elapsed_s = 0.0
@@ -347,14 +350,8 @@ class _ModelRun:
         texts = [draw.completion.text for draw in outcome.draws]
         if tag.probe.name == "greedy" and texts:
             self.greedy[tag.question.question_id] = texts[0]
-        elif tag.probe.name == "samples" and self._wants_candidates:
+        elif tag.probe.name == "samples" and self.wants_candidates:
             self.samples[tag.question.question_id] = texts
-
-    @property
-    def _wants_candidates(self) -> bool:
-        return self.wanted.judge_samples or any(
-            probe.candidates or probe.per_sample for probe in self.wanted.probes(2)
-        )
 
     def _find_subjects(self) -> None:
         """Find what second turns ask about; without an answer there is nothing to ask."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry
 from calibrant.findings.documents.decisions import CascadeEntry, DecideEntry
 from calibrant.findings.documents.fields import CascadeFields, DecideFields, MendFields
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, entry_name, table_of

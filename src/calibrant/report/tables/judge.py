@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from calibrant.core.estimate import EstimateEntry
+from calibrant.core.arrays import EstimateEntry
 from calibrant.findings.claims.judge import judge_score, size_words
 from calibrant.findings.documents import labels
 from calibrant.findings.documents.fields import JudgeFields

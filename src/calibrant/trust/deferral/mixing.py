@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import special
 
 from calibrant.core.arrays import Floats
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 
 
 @dataclass(frozen=True, slots=True)

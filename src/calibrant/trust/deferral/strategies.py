@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.arrays import Floats, Ints, Mask
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.trust.decision_risk import CostMatrix
 from calibrant.trust.deferral.answers import Aim, Answers
 from calibrant.trust.deferral.cascade import Cascade, choose

@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrant.core.arrays import Array, Floats, Mask
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.findings.documents.groups import Ends, GroupDifference, GroupEntry
 from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
 from calibrant.metrics.stats.multiplicity import holm

@@ -13,7 +13,7 @@ import polars as pl
 
 from calibrant.core.arrays import Floats, Ints, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.data.mend.learned_score import LearnedScore
 from calibrant.findings.documents.decisions import (

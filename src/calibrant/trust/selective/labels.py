@@ -13,7 +13,7 @@ from scipy.special import betaincinv, expit
 
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
-from calibrant.core.estimate import Estimate
+from calibrant.core.arrays import Estimate
 from calibrant.findings.documents.decisions import (
     AnsweredGroup,
     AskedGroup,

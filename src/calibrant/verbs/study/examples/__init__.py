@@ -1,1 +1,0 @@
-"""Files that `calibrant init` writes."""
