@@ -73,9 +73,8 @@ def _whole_of(path: Path, changed: int, size: int) -> Whole | None:
     whole = text or formats.plain_text(path)
     if lines:
         rows = [json.loads(line) for line in whole.splitlines() if line.strip()]
-        return Whole(
-            _table(rows, path), ("NaN, which is no number of JSON, is read as it is meant.",)
-        )
+        note = "NaN, which is no number of JSON, is read as it is meant."
+        return Whole(_table(rows, path), (note,))
     if start.startswith(b"["):
         with suppress(pl.exceptions.PolarsError):
             return Whole(pl.read_json(whole, infer_schema_length=None))
@@ -125,10 +124,9 @@ def _without_objects(lazy: pl.LazyFrame) -> pl.LazyFrame:
         columns = []
         for name, kind in schema.items():
             fields = kind.fields if isinstance(kind, pl.Struct) and _is_object(kind) else ()
-            known_names = {*schema}
-            parts = [field.name for field in fields if f"{name}.{field.name}" not in known_names]
+            parts = {field.name: f"{name}.{field.name}" for field in fields}
             field = pl.col(name).struct.field
-            columns += [field(part).alias(f"{name}.{part}") for part in parts]
+            columns += [field(p).alias(whole) for p, whole in parts.items() if whole not in schema]
             columns += [] if _is_object(kind) else [pl.col(name)]
         lazy = lazy.select(columns)
         schema = lazy.collect_schema()

@@ -99,9 +99,12 @@ def refuse_joined_rows(
     texts
         The table with every cell as text.
     """
-    kinds = list(schema.values())
+    kinds, mark = list(schema.values()), re.escape(separator)
+    cells = [_cell(kind, mark) for kind in kinds]
     tests = {
-        name: _pattern(kinds, place, separator)
+        name: "".join(mark + cell for cell in cells[place + 1 :])
+        + r"\r?\n"
+        + "".join(cell + mark for cell in cells[:place])
         for place, (name, kind) in enumerate(schema.items())
         if kind == pl.String and _telling([*kinds[:place], *kinds[place + 1 :]])
     }
@@ -122,14 +125,6 @@ def _telling(peers: list[pl.DataType]) -> bool:
     """Return whether numbers in these columns tell a row from a line of a text."""
     numbers = [kind for kind in peers if kind.is_numeric() or kind == pl.Boolean()]
     return len(numbers) > 1 and any(kind.is_float() for kind in numbers)
-
-
-def _pattern(kinds: list[pl.DataType], place: int, separator: str) -> str:
-    mark = re.escape(separator)
-    cells = [_cell(kind, mark) for kind in kinds]
-    after = "".join(mark + cell for cell in cells[place + 1 :])
-    before = "".join(cell + mark for cell in cells[:place])
-    return f"{after}\\r?\\n{before}"
 
 
 def _cell(kind: pl.DataType, mark: str) -> str:

@@ -141,11 +141,7 @@ leave such rows out and have them counted
         return score_table.mended_scores(load_scores(source, **{**options, **known}), mend)
     if isinstance(source, list | tuple):
         return _load_many(source, options)
-    asked = {
-        name: options[name]
-        for name in (*ROLES, "scale", "right", "gold", "probs")
-        if name in options
-    }
+    asked = {name: options.get(name) for name in (*ROLES, "scale", "right", "gold", "probs")}
     asked |= {"question_id": question, "repeats": "rows" if repeats else None}
     name, required = tables.source_name(source), labels == "required"
     named = named_columns(model, method, question, answer)

@@ -177,19 +177,12 @@ def collect(lazy: pl.LazyFrame, source: Any) -> pl.DataFrame:
 def unreadable(error: BaseException, source: Any) -> InputError:
     """Return what to say of a table that cannot be read: which row, where that can be told."""
     fault = bad_row(Path(source)) if isinstance(source, str | Path) else None
-    if fault is None:
-        return InputError(
-            f"the table cannot be read: {reason_of(error)}",
-            source=source_name(source),
-            hint="save the table again, as parquet if you can",
-        )
-    row, why = fault
-    return InputError(
-        f"the row cannot be read: {why}",
-        source=source_name(source),
-        row=row,
-        hint="fix the row, or save the table as parquet",
-    )
+    row, why = fault or (None, reason_of(error))
+    part = "table" if row is None else "row"
+    hint = "fix the row, or save the table as parquet"
+    hint = "save the table again, as parquet if you can" if row is None else hint
+    rule = f"the {part} cannot be read: {why}"
+    return InputError(rule, source=source_name(source), row=row, hint=hint)
 
 
 LOOKED_AT = 20_000
@@ -277,12 +270,12 @@ def with_fields(lazy: pl.LazyFrame, wanted: Iterable[str | None]) -> pl.LazyFram
     >>> with_fields(table, ["judge.sure", None]).collect()["judge.sure"].to_list()
     [0.9, 0.4]
     """
-    names = [part.strip() for text in wanted if text for part in text.split(",")]
-    if not any("." in name for name in names):
+    names = [part.strip() for text in wanted if text for part in text.split(",") if "." in part]
+    if not names:
         return lazy
     schema = lazy.collect_schema()
-    added = [_field(name, schema) for name in names if "." in name and name not in schema]
-    return lazy.with_columns([expression for expression in added if expression is not None])
+    added = (_field(name, schema) for name in names if name not in schema)
+    return lazy.with_columns(expression for expression in added if expression is not None)
 
 
 def _field(name: str, schema: pl.Schema) -> pl.Expr | None:
@@ -318,8 +311,7 @@ def joined_id(columns: Sequence[str]) -> pl.Expr:
     if len(parts) == 1:
         return parts[0]
     # The mark between them is escaped within, and so is what escapes it.
-    escaped = [part.str.replace_all("\\", "\\\\", literal=True) for part in parts]
-    escaped = [part.str.replace_all("|", "\\|", literal=True) for part in escaped]
+    escaped = [part.str.replace_all(r"([\\|])", r"\$1") for part in parts]
     return pl.concat_str(escaped, separator="|")
 
 
