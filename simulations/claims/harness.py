@@ -42,12 +42,17 @@ class Said:
 
 @dataclass(frozen=True)
 class World:
-    """A world: its name, what a run says in it, and which claim it measures the power of."""
+    """A world: its name, what a run says in it, and which claim it measures the power of.
+
+    `alone`: says one claim only, in less time, for so many further runs that its rate is known
+    more narrowly than that of the others.
+    """
 
     name: str
     run: Callable[[np.random.Generator], Iterable[Said]]
     power_of: tuple[str, ...] = ()
     runs: int | None = None
+    alone: tuple[str, Callable[[np.random.Generator], Said], int] | None = None
 
 
 def measured(worlds: Iterable[World], before: Rows, seed: int = 1) -> Rows:
@@ -65,6 +70,10 @@ def measured(worlds: Iterable[World], before: Rows, seed: int = 1) -> Rows:
         while not tally.bounded and tally.runs < tally.wanted(world.runs or RUNS):
             for run in range(tally.runs, tally.runs + _BATCH):
                 tally.add(world.run(np.random.default_rng([seed, number, run])))
+        if world.alone is not None:
+            name, run, most = world.alone
+            for count in range(tally.runs + tally.further[name], most):
+                tally.add_alone(run(np.random.default_rng([seed, number, count])))
         print(f"{tally.runs:5d} {tally.false[DOCUMENT]:4d} {world.name}", flush=True)
         for name, row in tally.rows(world):
             rows[name].append(row)
@@ -76,6 +85,7 @@ class Tally:
     """Runs of one world, and in how many of them each claim was false, or true."""
 
     runs: int = 0
+    further: Counter = field(default_factory=Counter)
     seen: set[str] = field(default_factory=lambda: {DOCUMENT})
     false: Counter = field(default_factory=Counter)
     true: Counter = field(default_factory=Counter)
@@ -84,13 +94,23 @@ class Tally:
     def of_rows(cls, before: Rows, world: str) -> Tally:
         """Return what is stored of a world."""
         found = cls()
+        for row in before.get(DOCUMENT, ()):
+            if row["world"] == world:
+                found.runs = row["runs"]
         for name, rows in before.items():
             for row in rows:
                 if row["world"] == world:
-                    found.runs = row["runs"]
+                    found.further[name] = row["runs"] - found.runs
                     found.seen.add(name)
                     found.false[name], found.true[name] = row["false"], row["true"]
         return found
+
+    def add_alone(self, claim: Said) -> None:
+        """Take in a run that says one claim."""
+        self.further[claim.id] += 1
+        self.seen.add(claim.id)
+        self.false[claim.id] += claim.asserts and claim.false
+        self.true[claim.id] += claim.asserts and not claim.false
 
     def add(self, claims: Iterable[Said]) -> None:
         """Take in the claims of one run."""
@@ -118,7 +138,7 @@ class Tally:
                 name,
                 {
                     "world": world.name,
-                    "runs": self.runs,
+                    "runs": self.runs + self.further[name],
                     "false": self.false[name],
                     "true": self.true[name],
                     "power": name in world.power_of,

@@ -10,14 +10,16 @@ import polars as pl
 
 from calibrant.data.judge_cells import JudgeColumns
 from calibrant.data.judge_table import read_judge_table
-from calibrant.findings.claims.judge import joined_claims
+from calibrant.findings.claims.judge import MODEL_LEVEL, joined_claims
 from calibrant.labels.judge_entry import JudgeView, judge_entry
+from calibrant.labels.people_ratings import contrast
 from calibrant.metrics.stats.judges import agreement, quadratic_kappa, row_mean
 from calibrant.verbs.judge import judge
 from simulations.claims.harness import Said, World
 
-# Four times as many where sentences on intervals are false in their 5 %.
-RUNS = 250
+RUNS = 1_000
+# Of two models that are alike one is called better in nearly 4 %: so many show it to be below 5 %.
+ALIKE = 4_000
 ITEMS, MANY = 1_000, 400_000
 MARGIN, SPAN, AGREE = 0.02, 4.0, 0.1
 
@@ -106,8 +108,8 @@ def _names(model):
     return np.char.add("m", model.astype(str))
 
 
-def _run(rng, *, world, n):
-    """Yield the claims of one table of which `n` rows are rated at random."""
+def _view(rng, world, n):
+    """Return a judge beside people who rated `n` rows, and what they would say of all."""
     model, score, people = world.drawn(rng, ITEMS)
     rated = np.isin(np.arange(ITEMS), rng.choice(ITEMS, n, replace=False))
     table = replace(
@@ -116,7 +118,12 @@ def _run(rng, *, world, n):
         people=np.where(rated[:, None], people, np.nan),
         sides=np.unique(_names(model), return_inverse=True)[1][:, None],
     )
-    view = JudgeView(table, "judge", score, table.scales["judge"])
+    return JudgeView(table, "judge", score, table.scales["judge"]), people
+
+
+def _run(rng, *, world, n):
+    """Yield the claims of one table of which `n` rows are rated at random."""
+    view, people = _view(rng, world, n)
     entry, _ = judge_entry(view, about={"model": "", "method": "judge", "fitted_on": {}})
     known, span = truth(world), 1.0 if world.binary else SPAN
     mean = entry.people_mean.combined
@@ -125,6 +132,16 @@ def _run(rng, *, world, n):
     yield Said("judge.people_mean", True, not inside)
     for claim in joined_claims([entry], margin=MARGIN):
         yield from _said(claim, known, world, span, entry)
+
+
+def _model_better(rng, *, world, n):
+    """Return whether one of two models is called better: the test that the claim makes."""
+    view = _view(rng, world, n)[0]
+    gap = contrast(view.pool, [view.table.sides[:, 0] == code for code in (0, 1)], beyond=True)
+    first, second = truth(world)["models"]
+    shown = gap is not None and gap.p_value <= MODEL_LEVEL
+    wrong = shown and (first - second) * np.sign(gap.value) <= 0.01
+    return Said("judge.model_better", shown, wrong)
 
 
 def _said(claim, known, world, span, entry):
@@ -218,14 +235,12 @@ def worlds():
     }
     for name, world in table.items():
         for n in (60, 100, 300):
-            yield World(f"{name}, {n} rated", partial(_run, world=world, n=n), (), RUNS)
+            yield _world(f"{name}, {n} rated", world, n)
     edge = at_lenience(plain, MARGIN * SPAN + 0.003)
     weak = at_agreement(plain, -AGREE - 0.003)
     for n in (100, 300):
-        yield World(f"a mean just beyond the margin, {n} rated",
-                    partial(_run, world=edge, n=n), (), RUNS)  # fmt: skip
-        yield World(f"agreement .1 below that of people, {n} rated",
-                    partial(_run, world=weak, n=n), (), RUNS)  # fmt: skip
+        yield _world(f"a mean just beyond the margin, {n} rated", edge, n)
+        yield _world(f"agreement .1 below that of people, {n} rated", weak, n)
     real = {
         "favour of .4": replace(plain, favour=0.4),
         "favour of .4 for the better model": replace(plain, favour=0.4, gap=0.6),
@@ -234,11 +249,16 @@ def worlds():
     for name, world in real.items():
         power = ("judge.lenient",) if "lenient" in name else _POWER[:1]
         for n in (100, 300):
-            yield World(f"{name}, {n} rated", partial(_run, world=world, n=n), power, RUNS)
+            yield _world(f"{name}, {n} rated", world, n, power)
     ahead = Ratings(models=4, gap=0.8)
-    yield World("one of four is better by .8, 300 rated",
-                partial(_run, world=ahead, n=300), _POWER[1:], RUNS)  # fmt: skip
+    yield _world("one of four is better by .8, 300 rated", ahead, 300, _POWER[1:])
     yield from _pair_worlds()
+
+
+def _world(name, world, n, power=()):
+    alike = world.models == 2 and not world.gap
+    more = ("judge.model_better", partial(_model_better, world=world, n=n), ALIKE)
+    return World(name, partial(_run, world=world, n=n), power, RUNS, more if alike else None)
 
 
 def _pair_worlds():
