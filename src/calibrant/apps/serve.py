@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, cast
 
 from calibrant.apps.serving.engine import ServingEngine, policy_id
 from calibrant.apps.serving.front import MOST_REQUESTS, Front
@@ -195,13 +195,6 @@ def _pairs(values: Sequence[str], option: str) -> dict[str, str]:
     return pairs
 
 
-class _How(TypedDict):
-    """How every model is asked."""
-
-    reuse: bool
-    patience_s: float
-
-
 def open_front(
     policy: str | Path, *, token: str, defer: str = "status", log_requests: bool = False,
     watch: str | Path | None = None, on_shift: str = "warn", names: Sequence[str] = (),
@@ -274,7 +267,8 @@ def open_engine(
         rule = f"the policy does not say how {{}} is asked, but {', '.join(recipe['models'])}"
         require_known(models, recipe["models"], rule, source=str(policy))
         check_places(recipe, models, endpoints, keys, confirm, source=str(policy))
-    selection, how = Ledger(ledger), _How(reuse=reuse, patience_s=patience_s)
+    how: dict[str, Any] = {"reuse": reuse, "patience_s": patience_s}
+    selection = Ledger(ledger)
     try:
         measures: dict[str, Measure] = {
             name: AsInStudy(recipe, name, endpoints.get(name), keys.get(name), selection,

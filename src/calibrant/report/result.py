@@ -165,7 +165,7 @@ class Result(Fields):
         return Plot(charts[matching[0]], tuple(charts))
 
     def _repr_html_(self) -> str:
-        from calibrant.report.notebook import notebook_html
+        from calibrant.report.page import notebook_html
 
         return notebook_html(self)
 

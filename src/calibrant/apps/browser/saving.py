@@ -31,7 +31,7 @@ def saved(name: str, tab: Tab, state: State, data: AppData) -> tuple[str, bytes]
         "chart.png": ("image/png", _png),
         "policy.json": ("application/json", _policy),
         "rows.csv": ("text/csv", _rows),
-        "corrected.csv": ("text/csv", _corrected),
+        "corrected.csv": ("text/csv", lambda *of: _csv(of[-1].corrected())),
     }
     if name not in makers:
         raise InputError(f"{name} is nothing that can be saved")
@@ -80,10 +80,6 @@ def _rows(tab: Tab, state: State, data: AppData) -> bytes:  # noqa: ARG001
     names = [name for name in _COLUMNS if not rows or name in rows[0]]
     cells = {name: [row[name] for row in rows] for name in names}
     return _csv(pl.DataFrame(cells, strict=False))
-
-
-def _corrected(tab: Tab, state: State, data: AppData) -> bytes:  # noqa: ARG001
-    return _csv(data.corrected())
 
 
 def _csv(frame: pl.DataFrame) -> bytes:

@@ -24,8 +24,8 @@ from calibrant.data.mend.recalibration_map import RecalibrationMap
 from calibrant.models.dispatch.commit import GroupCommit
 from calibrant.models.dispatch.limits import Breaker
 from calibrant.models.ledger import Ledger
-from calibrant.trust.policy import UNIT
-from calibrant.trust.policy_file import CALLER, Cell, Row, Said, Step
+from calibrant.trust.policy import UNIT, Cell, Row, Said, Step
+from calibrant.trust.traffic_shift import CALLER
 
 RECENT = 200
 """Questions of late that are held against the labelled ones."""
@@ -33,10 +33,6 @@ NO_ROOM_S = 5.0
 """Seconds for which nothing is bought after an answer that could not be kept."""
 # Names under which tables hold the number of tokens of an answer.
 _TOKENS = ("token_length", "completion_tokens", "tokens", "n_tokens", "length", "len")
-
-
-def _now() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)
 
 
 @dataclass
@@ -85,7 +81,7 @@ class ServingEngine:
     describe: Callable[[Row], Row] | None = None
     mends: Mapping[str, RecalibrationMap] = field(default_factory=dict)
     defer_shifted: bool = False
-    clock: Callable[[], dt.datetime] = _now
+    clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
     counts: Counter[str] = field(default_factory=Counter)
     answered_by: Counter[str] = field(default_factory=Counter)
     cost: float = 0.0
@@ -127,7 +123,9 @@ class ServingEngine:
     async def ask(self, asked: Asked) -> replies.ServedReply:
         """Ask models until the policy is content, and keep what became of the question."""
         started, unkept = time.perf_counter(), self.unkept
-        self._require_room()
+        if (why := self.no_room) is not None:
+            # Nothing is bought that could not be written down.
+            raise StorageError(f"answers cannot be written down: {why}")
         question = self._question(asked)
         measurements: dict[str, Measured] = {}
         cost, failure = 0.0, None
@@ -165,11 +163,6 @@ class ServingEngine:
         if time.monotonic() < self._no_room_until:
             return "an answer could not be written into the ledger"
         return None if self.kept.catch_up() else self.kept.problem
-
-    def _require_room(self) -> None:
-        """Buy nothing that could not be written down."""
-        if (why := self.no_room) is not None:
-            raise StorageError(f"answers cannot be written down: {why}")
 
     def _question(self, asked: Asked) -> Row:
         """Return what a policy may know of a question: callers name its features, nothing else."""
@@ -293,9 +286,8 @@ class ServingEngine:
         self.answered_by[reply.answered_by or "nobody"] += 1
         self.cost += reply.cost
         row = replies.row_of(
-            reply, asked.question_id, asked.text, asked.known,
-            time=self.clock().strftime("%Y-%m-%dT%H:%M:%SZ"), seconds=seconds,
-            method=self.policy.labelled_as,
+            reply, asked, time=self.clock().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            seconds=seconds, method=self.policy.labelled_as,
         )  # fmt: skip
         # Confidences of the other rows tell what a whole unit is like.
         features = {

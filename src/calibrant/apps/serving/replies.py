@@ -16,7 +16,8 @@ from msgspec import Struct, convert
 from calibrant.apps.serving.measure import Asked
 from calibrant.core.errors import InputError
 from calibrant.core.places import AppendOnly
-from calibrant.trust.policy_file import CALLER, Cell, Row
+from calibrant.trust.policy import Cell
+from calibrant.trust.traffic_shift import CALLER
 
 UNPROMISED = "none for this answer"
 UNRECORDED = "none: it could not be recorded"
@@ -106,21 +107,14 @@ def check_fields(about: Mapping[str, object]) -> None:
 
 
 def row_of(
-    reply: ServedReply,
-    question_id: str,
-    text: str,
-    known: Row,
-    *,
-    time: str,
-    seconds: float,
-    method: str,
+    reply: ServedReply, asked: Asked, *, time: str, seconds: float, method: str
 ) -> dict[str, object]:
     """Return the row of a question; what the program says comes last and wins."""
     return {
-        **caller_fields(known),
+        **caller_fields(asked.known),
         "id": reply.id,
-        "question_id": question_id,
-        "question": text,
+        "question_id": asked.question_id,
+        "question": asked.text,
         "model": reply.model,
         "method": method,
         "answer": reply.answer,

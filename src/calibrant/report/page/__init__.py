@@ -1,9 +1,10 @@
-"""One self-contained HTML page from result documents."""
+"""A self-contained HTML page from result documents, and the view of one result in a notebook."""
 
 import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from html import escape
 from importlib import resources
 from typing import Any
 
@@ -13,13 +14,19 @@ from markupsafe import Markup
 from msgspec.structs import asdict
 
 from calibrant.core.document import plain
+from calibrant.core.hints import in_python
 from calibrant.core.version import __version__
-from calibrant.findings.documents.fields import typed
+from calibrant.findings.documents.fields import Fields, typed
+from calibrant.report.cells import written
+from calibrant.report.charts.draw import draw
+from calibrant.report.charts.svg import standalone
 from calibrant.report.glossary import glossary
 from calibrant.report.page import parts
 from calibrant.report.page.screen import first_screen, leading_document
+from calibrant.report.tables import document_blocks
+from calibrant.report.terminal import short_table
 
-__all__ = ["page_asset", "page_templates", "render_html"]
+__all__ = ["notebook_html", "page_asset", "page_templates", "render_html"]
 
 _SCRIPTS = ("parts.js", "explore.js", "threshold.js", "questions.js")
 _BROWSER_BYTES = 6_000_000
@@ -157,3 +164,55 @@ def _packed_question(question: Mapping[str, Any], names: dict[str, int]) -> dict
             [place(c["model"]), place(c["method"]), c["confidence"], c["correct"]] for c in scores
         ],
     }
+
+
+_NOTEBOOK_ROWS = 12
+
+
+def notebook_html(document: Mapping[str, Any]) -> str:
+    """Return HTML that stands in a cell: no script, and model output only as text.
+
+    Examples
+    --------
+    >>> document = {"schema": "calibrant.analysis/1", "done": [], "left_out": []}
+    >>> notebook_html(document).startswith('<div class="calibrant-out">')
+    True
+    """
+    result = typed(document)
+    screen = first_screen(result)
+    pieces = [
+        f"<style>\n{page_asset('notebook.css')}</style>",
+        f'<div class="cal-soft">{escape(screen.title)}</div>',
+    ]
+    pieces += [f'<div class="cal-warning">{escape(text)}</div>' for text in screen.warnings]
+    if screen.badge is not None:
+        words = escape(f"{screen.badge.symbol} {screen.badge.words}")
+        pieces.append(f'<span class="cal-badge {screen.badge.tone}">{words}</span>')
+    if screen.sentence:
+        pieces.append(f'<div class="cal-sentence">{escape(screen.sentence)}</div>')
+    pieces += [f"<div>{escape(text)}</div>" for text in screen.more]
+    if screen.chart is not None:
+        pieces.append(standalone(draw(screen.chart)))
+    pieces.append(_notebook_table(result))
+    if screen.step is not None:
+        why, command = screen.step
+        mark = "" if why.endswith("?") else ":"
+        code = f"<code>{escape(in_python(command))}</code>"
+        pieces.append(f'<div class="cal-soft">{escape(why)}{mark} {code}</div>')
+    return f'<div class="calibrant-out">{"".join(pieces)}</div>'
+
+
+def _notebook_table(document: Fields) -> str:
+    if document.kind == "report":
+        return ""
+    table = short_table(document, document_blocks(document))
+    if table is None:
+        return ""
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(written(cell, 'half'))}</td>" for cell in row) + "</tr>"
+        for row in table.rows[:_NOTEBOOK_ROWS]
+    )
+    cut = len(table.rows) - _NOTEBOOK_ROWS
+    more = f'<div class="cal-soft">{cut:,} more rows</div>' if cut > 0 else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
