@@ -20,7 +20,6 @@ _METHODS = len(TONES)
 Entry = Mapping[str, Any]
 # How far apart the methods of one place stand, so that their intervals do not cover each other.
 _APART = 0.09
-
 # Name, tone, and estimates at the places of a list of names.
 Curve = tuple[str, str, Sequence[tuple[int, Entry]]]
 
