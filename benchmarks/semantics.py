@@ -12,7 +12,7 @@ from studies.semantics import load_rows
 
 from benchmarks.harness import DATA, Page, median_seconds, seconds
 from calibrant.answers.semantics import Grader, Normaliser, annotate, extract_answer
-from calibrant.answers.semantics.same.hybrid import hybrid_steps, run_steps
+from calibrant.answers.semantics.hybrid import hybrid_steps, run_steps
 from calibrant.core.arrays import named_stream
 
 QUESTIONS, DRAWS = 20_000, 50

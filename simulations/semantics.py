@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.answers.semantics import Clusters, Docket, SameQuery, SimulatedJudge, pairwise_f1
-from calibrant.answers.semantics.same.hybrid import Steps, hybrid_steps, run_steps
+from calibrant.answers.semantics.hybrid import Steps, hybrid_steps, run_steps
 from calibrant.core.arrays import named_stream
 
 METHODS: dict[str, Callable[[list[str]], Steps]] = {

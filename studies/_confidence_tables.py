@@ -13,7 +13,7 @@ import polars as pl
 
 from calibrant.answers.semantics import stated as parsers
 from calibrant.answers.semantics.extract import parse_vote
-from calibrant.answers.semantics.grading.grade import Grader
+from calibrant.answers.semantics.grade import Grader
 
 MODEL = "deepseek-v3"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.answers.semantics import Grader, cluster_answers
-from calibrant.answers.semantics.grading.verdict import cohen_kappa
+from calibrant.answers.semantics.verdict import cohen_kappa
 from calibrant.core.arrays import named_stream
 
 _RESAMPLES = 1000

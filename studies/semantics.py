@@ -27,11 +27,11 @@ from calibrant.answers.semantics import (
     extract_answer,
     same_partition,
 )
-from calibrant.answers.semantics.grading import evidence as shipped
-from calibrant.answers.semantics.grading.evidence import BagReader, evidence
-from calibrant.answers.semantics.same.cluster import cluster_exact
-from calibrant.answers.semantics.same.forms import read_cues
-from calibrant.answers.semantics.same.hybrid import is_phrase
+from calibrant.answers.semantics import evidence as shipped
+from calibrant.answers.semantics.cluster import cluster_exact
+from calibrant.answers.semantics.evidence import BagReader, evidence
+from calibrant.answers.semantics.forms import read_cues
+from calibrant.answers.semantics.hybrid import is_phrase
 from calibrant.answers.semantics.text.normalise import Normaliser
 from calibrant.core.errors import MissingDependencyError
 from calibrant.models.endpoints.embedded import open_embedder
@@ -41,7 +41,7 @@ from studies._semantics_unseen import PLAIN_STEPS, bare_graders, unseen_rows, wi
 from studies._siblings import alike_table
 
 PAGE = ROOT / "docs" / "studies" / "semantics.md"
-MODEL = ROOT / "src" / "calibrant" / "answers" / "semantics" / "grading" / "phrase_model.json"
+MODEL = ROOT / "src" / "calibrant" / "answers" / "semantics" / "phrase_model.json"
 FEATURES = list(shipped.WEIGHTS)
 HEADER = ["rows", "grader", "n", "accuracy", "Cohen's kappa"]
 

@@ -2,7 +2,7 @@
 
 from studies._siblings import alike_pairs, chosen
 
-from calibrant.answers.semantics.grading.grade import Grader
+from calibrant.answers.semantics.grade import Grader
 from calibrant.bench.questions.candidates import MOST_SIBLINGS, SiblingNames
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.filters import fact_sets

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import calibrant as cal
-from calibrant.answers.semantics.grading.verdict import agreement
+from calibrant.answers.semantics.verdict import agreement
 from calibrant.apps.serve import serve
 from calibrant.core.document import kind_of, load_document, newest_version
 from calibrant.core.errors import SchemaError

@@ -20,16 +20,16 @@ from calibrant.answers.semantics import (
     pairwise_f1,
     same_partition,
 )
-from calibrant.answers.semantics.same.cluster import (
+from calibrant.answers.semantics.asking import CosinePairs
+from calibrant.answers.semantics.cluster import (
     Partition,
     candidate_pairs,
     cluster_exact,
     first_appearance,
 )
-from calibrant.answers.semantics.same.forms import FormReader, read_cues
-from calibrant.answers.semantics.same.hybrid import Similarity, hybrid_steps, run_steps
-from calibrant.answers.semantics.same.pairs import CosinePairs
-from calibrant.answers.semantics.same.rules import relate
+from calibrant.answers.semantics.forms import FormReader, read_cues
+from calibrant.answers.semantics.hybrid import Similarity, hybrid_steps, run_steps
+from calibrant.answers.semantics.rules import relate
 from calibrant.answers.semantics.typed import Relation
 from calibrant.core import InputError
 from calibrant.core.errors import MissingDependencyError

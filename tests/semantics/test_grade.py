@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.answers.semantics import Grader, SemanticsOptions, SimulatedJudge, grade_answers
-from calibrant.answers.semantics.grading.verdict import flatten_references
+from calibrant.answers.semantics.verdict import flatten_references
 from calibrant.core import InputError
 
 GRADER = Grader(judge=None)

@@ -4,7 +4,7 @@ import pytest
 from benchmarks.growth import READERS, ends
 
 from calibrant.answers.confidence.likeness import rouge_l
-from calibrant.answers.semantics.same.mathematics import looks_like_formula, same_formula
+from calibrant.answers.semantics.mathematics import looks_like_formula, same_formula
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from studies._contained import Joined, count_joined, with_parts
 from studies.semantics import Row
 
-from calibrant.answers.semantics.same.forms import FormReader
+from calibrant.answers.semantics.forms import FormReader
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from calibrant.answers.semantics import (
     cluster_answers,
     grade_answers,
 )
-from calibrant.answers.semantics.grading.verdict import is_doubtful, joined
+from calibrant.answers.semantics.verdict import is_doubtful, joined
 from calibrant.models.inference.judge import MODEL, EmbeddedJudge, MeaningQuery, available
 
 weights = pytest.mark.skipif(not available(), reason=f"no weights: calibrant models fetch {MODEL}")

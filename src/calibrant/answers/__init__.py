@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from calibrant.answers.semantics import grade_answers as grade_answers
     from calibrant.answers.semantics.annotate import Annotated as Annotated
     from calibrant.answers.semantics.annotate import annotate as annotate
+    from calibrant.answers.semantics.cluster import Clusters as Clusters
+    from calibrant.answers.semantics.cluster import pairwise_f1 as pairwise_f1
     from calibrant.answers.semantics.extract import extract_answer as extract_answer
-    from calibrant.answers.semantics.grading.grade import Grader as Grader
-    from calibrant.answers.semantics.grading.verdict import Grade as Grade
-    from calibrant.answers.semantics.grading.verdict import agreement as agreement
-    from calibrant.answers.semantics.grading.verdict import cohen_kappa as cohen_kappa
+    from calibrant.answers.semantics.grade import Grader as Grader
     from calibrant.answers.semantics.judge import Judge as Judge
     from calibrant.answers.semantics.llm_judge import LLMJudge as LLMJudge
-    from calibrant.answers.semantics.same.cluster import Clusters as Clusters
-    from calibrant.answers.semantics.same.cluster import pairwise_f1 as pairwise_f1
     from calibrant.answers.semantics.settle import SemanticsOptions as SemanticsOptions
     from calibrant.answers.semantics.stated import parse_confidence as parse_confidence
     from calibrant.answers.semantics.text.normalise import Normaliser as Normaliser
     from calibrant.answers.semantics.text.normalise import normalise as normalise
+    from calibrant.answers.semantics.verdict import Grade as Grade
+    from calibrant.answers.semantics.verdict import agreement as agreement
+    from calibrant.answers.semantics.verdict import cohen_kappa as cohen_kappa
 else:
     # Loaded when asked for: whoever grades answers needs no confidence method.
     __getattr__, __dir__, __all__ = lazy_exports(__name__)

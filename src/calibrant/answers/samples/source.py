@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from calibrant.answers.confidence import score_table
 from calibrant.answers.samples.read import SampleColumns, Samples, read_samples
 from calibrant.answers.semantics.annotate import Annotated, annotate
-from calibrant.answers.semantics.grading.verdict import WORDS, embedded_judge
 from calibrant.answers.semantics.settle import SemanticsOptions
+from calibrant.answers.semantics.verdict import WORDS, embedded_judge
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.data.formats import is_study

@@ -44,18 +44,20 @@ from collections.abc import Sequence
 from calibrant.answers.semantics.annotate import Annotated as Annotated
 from calibrant.answers.semantics.annotate import annotate as annotate
 from calibrant.answers.semantics.asking import ClientAsker as ClientAsker
+from calibrant.answers.semantics.asking import CosinePairs as CosinePairs
 from calibrant.answers.semantics.asking import DispatcherAsker as DispatcherAsker
+from calibrant.answers.semantics.asking import EntailmentPairs as EntailmentPairs
+from calibrant.answers.semantics.asking import PairModel as PairModel
+from calibrant.answers.semantics.cluster import Clusters as Clusters
+from calibrant.answers.semantics.cluster import first_appearance
+from calibrant.answers.semantics.cluster import pairwise_f1 as pairwise_f1
+from calibrant.answers.semantics.cluster import same_partition as same_partition
 from calibrant.answers.semantics.extract import Extraction as Extraction
 from calibrant.answers.semantics.extract import extract_answer as extract_answer
 from calibrant.answers.semantics.extract import extract_letter as extract_letter
 from calibrant.answers.semantics.extract import not_attempted as not_attempted
 from calibrant.answers.semantics.extract import parse_vote as parse_vote
-from calibrant.answers.semantics.grading.grade import Grader as Grader
-from calibrant.answers.semantics.grading.verdict import Grade as Grade
-from calibrant.answers.semantics.grading.verdict import References as References
-from calibrant.answers.semantics.grading.verdict import agreement as agreement
-from calibrant.answers.semantics.grading.verdict import cohen_kappa as cohen_kappa
-from calibrant.answers.semantics.grading.verdict import embedded_judge as embedded_judge
+from calibrant.answers.semantics.grade import Grader as Grader
 from calibrant.answers.semantics.judge import Docket as Docket
 from calibrant.answers.semantics.judge import GradeQuery as GradeQuery
 from calibrant.answers.semantics.judge import GroupQuery as GroupQuery
@@ -65,14 +67,7 @@ from calibrant.answers.semantics.judge import SimulatedJudge as SimulatedJudge
 from calibrant.answers.semantics.judge import WhichQuery as WhichQuery
 from calibrant.answers.semantics.judge import mask_instructions as mask_instructions
 from calibrant.answers.semantics.llm_judge import LLMJudge as LLMJudge
-from calibrant.answers.semantics.same.cluster import Clusters as Clusters
-from calibrant.answers.semantics.same.cluster import first_appearance
-from calibrant.answers.semantics.same.cluster import pairwise_f1 as pairwise_f1
-from calibrant.answers.semantics.same.cluster import same_partition as same_partition
-from calibrant.answers.semantics.same.pairs import CosinePairs as CosinePairs
-from calibrant.answers.semantics.same.pairs import EntailmentPairs as EntailmentPairs
-from calibrant.answers.semantics.same.pairs import PairModel as PairModel
-from calibrant.answers.semantics.same.rules import why_same as why_same
+from calibrant.answers.semantics.rules import why_same as why_same
 from calibrant.answers.semantics.settle import Group as Group
 from calibrant.answers.semantics.settle import SemanticsOptions as SemanticsOptions
 from calibrant.answers.semantics.settle import Settler as Settler
@@ -85,6 +80,11 @@ from calibrant.answers.semantics.stated import read_confidence as read_confidenc
 from calibrant.answers.semantics.text.normalise import STEPS as STEPS
 from calibrant.answers.semantics.text.normalise import Normaliser as Normaliser
 from calibrant.answers.semantics.text.normalise import normalise as normalise
+from calibrant.answers.semantics.verdict import Grade as Grade
+from calibrant.answers.semantics.verdict import References as References
+from calibrant.answers.semantics.verdict import agreement as agreement
+from calibrant.answers.semantics.verdict import cohen_kappa as cohen_kappa
+from calibrant.answers.semantics.verdict import embedded_judge as embedded_judge
 from calibrant.core import InputError
 
 

@@ -7,16 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from calibrant.answers.semantics.grading.grade import Grader
-from calibrant.answers.semantics.grading.verdict import (
-    Grade,
-    References,
-    flatten_references,
-    read_again,
-)
-from calibrant.answers.semantics.judge import Docket, GradeQuery, Judge, mask_instructions
-from calibrant.answers.semantics.same.cluster import Clusters, cluster_exact
-from calibrant.answers.semantics.same.hybrid import (
+from calibrant.answers.semantics.asking import CosinePairs, PairModel, PairReader
+from calibrant.answers.semantics.cluster import Clusters, cluster_exact
+from calibrant.answers.semantics.grade import Grader
+from calibrant.answers.semantics.hybrid import (
     DIFFERENT_COSINE,
     MODES,
     SAME_COSINE,
@@ -26,9 +20,15 @@ from calibrant.answers.semantics.same.hybrid import (
     is_phrase,
     run_steps,
 )
-from calibrant.answers.semantics.same.mathematics import algebra
-from calibrant.answers.semantics.same.pairs import CosinePairs, PairModel, PairReader
+from calibrant.answers.semantics.judge import Docket, GradeQuery, Judge, mask_instructions
+from calibrant.answers.semantics.mathematics import algebra
 from calibrant.answers.semantics.text.normalise import Normaliser
+from calibrant.answers.semantics.verdict import (
+    Grade,
+    References,
+    flatten_references,
+    read_again,
+)
 from calibrant.core import InputError
 from calibrant.core.errors import require_known
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
-from calibrant.answers.semantics.grading.verdict import embedded_judge
+from calibrant.answers.semantics.verdict import embedded_judge
 from calibrant.core.errors import ClientError, InputError
 from calibrant.models import Dispatcher
 from calibrant.models.asks import Ask
@@ -22,7 +22,7 @@ from calibrant.models.dispatch.commit import storage_error
 from calibrant.models.endpoints.factory import open_client
 from calibrant.models.ledger import Ledger
 from calibrant.models.protocol import Completion, Json, Request
-from calibrant.trust.policy_file import Row
+from calibrant.trust.policy import Row
 
 if TYPE_CHECKING:
     from calibrant.models.inference.judge import EmbeddedJudge

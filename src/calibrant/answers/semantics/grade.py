@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from calibrant.answers.semantics.extract import extract_letter, not_attempted
-from calibrant.answers.semantics.grading import verdict
-from calibrant.answers.semantics.grading.evidence import (
+from calibrant.answers.semantics import verdict
+from calibrant.answers.semantics.evidence import (
     NO_COMMON_WORD,
     BagReader,
     evidence,
@@ -16,18 +15,19 @@ from calibrant.answers.semantics.grading.evidence import (
     phrase_probability,
     speaks_of_else,
 )
-from calibrant.answers.semantics.grading.verdict import (
+from calibrant.answers.semantics.extract import extract_letter, not_attempted
+from calibrant.answers.semantics.forms import Cues, Form, FormReader, read_cues
+from calibrant.answers.semantics.rules import relate, why_same
+from calibrant.answers.semantics.text.normalise import Normaliser, clean_text, strip_lead_in
+from calibrant.answers.semantics.typed import Relation
+from calibrant.answers.semantics.typed.wording import unexplained
+from calibrant.answers.semantics.verdict import (
     Grade,
     References,
     embedded_judge,
     flatten_references,
     read_again,
 )
-from calibrant.answers.semantics.same.forms import Cues, Form, FormReader, read_cues
-from calibrant.answers.semantics.same.rules import relate, why_same
-from calibrant.answers.semantics.text.normalise import Normaliser, clean_text, strip_lead_in
-from calibrant.answers.semantics.typed import Relation
-from calibrant.answers.semantics.typed.wording import unexplained
 from calibrant.core import InputError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.answers.semantics.cluster import first_appearance
 from calibrant.answers.semantics.judge import mask_instructions
-from calibrant.answers.semantics.same.cluster import first_appearance
 from calibrant.answers.semantics.text.normalise import clean_text
 from calibrant.core import Estimate, InputError, UndefinedMetricWarning, named_stream
 from calibrant.metrics.stats.graded_checks import DOUBT

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.answers.semantics import cluster
+from calibrant.answers.semantics.asking import PairModel
+from calibrant.answers.semantics.forms import Form, FormReader, read_cues
 from calibrant.answers.semantics.judge import (
     Docket,
     GroupQuery,
@@ -15,10 +18,7 @@ from calibrant.answers.semantics.judge import (
     SameQuery,
     WhichQuery,
 )
-from calibrant.answers.semantics.same import cluster
-from calibrant.answers.semantics.same.forms import Form, FormReader, read_cues
-from calibrant.answers.semantics.same.pairs import PairModel
-from calibrant.answers.semantics.same.rules import relate
+from calibrant.answers.semantics.rules import relate
 from calibrant.answers.semantics.typed import Relation
 
 MODES = ("confirmed", "which", "pairwise", "group")

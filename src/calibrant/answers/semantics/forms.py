@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, product
 
-from calibrant.answers.semantics.same.mathematics import looks_like_formula
+from calibrant.answers.semantics.mathematics import looks_like_formula
 from calibrant.answers.semantics.text.names import SMALL_WORDS
 from calibrant.answers.semantics.text.normalise import (
     Normaliser,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from calibrant.answers.semantics.extract import not_attempted
-from calibrant.answers.semantics.same.forms import Cues, Form, FormReader
-from calibrant.answers.semantics.same.rules import relate
+from calibrant.answers.semantics.forms import Cues, Form, FormReader
+from calibrant.answers.semantics.rules import relate
 from calibrant.answers.semantics.typed import Relation
 
 

@@ -9,7 +9,7 @@ from importlib import resources
 
 import orjson
 
-from calibrant.answers.semantics.same.forms import STOP_WORDS
+from calibrant.answers.semantics.forms import STOP_WORDS
 from calibrant.answers.semantics.text.names import GENERIC
 from calibrant.answers.semantics.text.normalise import Normaliser, Once, squeeze
 from calibrant.answers.semantics.text.words import listed, near_word, phrases

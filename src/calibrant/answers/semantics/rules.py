@@ -2,8 +2,8 @@
 
 import re
 
-from calibrant.answers.semantics.same.forms import Cues, Form, FormReader, read_cues
-from calibrant.answers.semantics.same.mathematics import same_formula
+from calibrant.answers.semantics.forms import Cues, Form, FormReader, read_cues
+from calibrant.answers.semantics.mathematics import same_formula
 from calibrant.answers.semantics.text.names import KINDS, another_member, same_name, told_apart
 from calibrant.answers.semantics.text.words import listed, opposed, read_names
 from calibrant.answers.semantics.typed import Relation, Verdict, compare_types
@@ -41,7 +41,7 @@ def relate(
 
     Examples
     --------
-    >>> from calibrant.answers.semantics.same.forms import FormReader
+    >>> from calibrant.answers.semantics.forms import FormReader
     >>> read = FormReader()
     >>> relate(read("1,000"), read("one thousand"))[0].value
     'same'

@@ -1,1 +1,0 @@
-"""Is an answer right? Grades, and how far a grader agrees with people."""
