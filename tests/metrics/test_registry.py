@@ -12,8 +12,8 @@ from calibrant.findings.documents.entries import Metrics
 from calibrant.metrics import METRICS, audited, metric_estimates, paired_gap
 from calibrant.metrics.__main__ import metric_table, page_with_table
 from calibrant.metrics.blocks.cell_block import CellBlock
-from calibrant.metrics.blocks.cell_sums import cell_grid, cell_sums
 from calibrant.metrics.blocks.families import Metric, mean_of
+from calibrant.metrics.blocks.grid import cell_grid, cell_sums
 from calibrant.metrics.scorers import scorers
 from calibrant.report.glossary import explain
 from calibrant.report.page.parts import metric_columns

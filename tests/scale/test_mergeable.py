@@ -14,7 +14,7 @@ from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.streams.streaming import sum_plan
 from calibrant.metrics import METRICS, auroc, ece, log_loss
 from calibrant.metrics.blocks.cell_block import CellBlock
-from calibrant.metrics.blocks.cell_sums import (
+from calibrant.metrics.blocks.grid import (
     MOST_BLOCKS,
     CellSums,
     cell_grid,

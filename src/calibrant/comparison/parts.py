@@ -7,11 +7,11 @@ one question meet. What a part gives does not depend on where or when it is read
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import polars as pl
+from msgspec import Struct
 
 from calibrant.comparison.pipeline import Questions
 from calibrant.comparison.questions import deal_blocks, known_models, placed
@@ -26,7 +26,7 @@ from calibrant.data.streams.engines import engine_named
 from calibrant.data.streams.streaming import Streamed, scan_part
 from calibrant.findings.verification import VerificationBlock, verification_of
 from calibrant.metrics.blocks.cell_block import CellBlock
-from calibrant.metrics.blocks.cell_sums import CellSums
+from calibrant.metrics.blocks.grid import CellSums
 
 # Rows of a part: its questions are held in memory, and in blocks with their resamples.
 PART_ROWS = 2_000_000
@@ -92,8 +92,7 @@ def _aligned(cells: Mapping[str, CellSums], models: Sequence[str] | None) -> Com
     return ComparisonKey("", None, tuple(names))
 
 
-@dataclass(frozen=True)
-class PartReader:
+class PartReader(Struct, frozen=True):
     """Reads the questions that are dealt to a part."""
 
     streamed: Streamed

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from calibrant.core.arrays import Indices
 from calibrant.data import rules
 from calibrant.data.batches import BatchColumns, FilePart, label_column, read_part
-from calibrant.metrics.blocks.cell_sums import CellGrid, CellSums, cell_sums, require_few
+from calibrant.metrics.blocks.grid import CellGrid, CellSums, cell_sums, require_few
 
 # (model, method, column, value); column and value are empty where there are no groups.
 Key: TypeAlias = tuple[str, ...]

@@ -10,7 +10,7 @@ from calibrant.core.errors import require_known
 from calibrant.core.names import data_beside
 from calibrant.metrics import named, scoring
 from calibrant.metrics.binned import ece, over_confidence, under_confidence
-from calibrant.metrics.blocks import families, grid_error
+from calibrant.metrics.blocks import families, grid
 from calibrant.metrics.blocks.cell_error import error
 from calibrant.metrics.blocks.families import Metric, MetricFamily, mean_of, ranking_of
 from calibrant.metrics.corp import dsc, mcb, unc
@@ -27,40 +27,36 @@ def _gap(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = Non
 
 # What computes a metric's value, and with its interval from rows and from cells.
 _COMPUTED: dict[str, tuple[Callable[..., float], MetricFamily | None]] = {
-    "error": (error, MetricFamily(families.cell_error, grid_error.of_cells)),
-    "ece": (ece, MetricFamily(families.binned_error, grid_error.of_place)),
-    "ece_debiased": (ece_debiased, MetricFamily(families.debiased_error, grid_error.of_place)),
-    "smooth_ece": (smooth_ece, MetricFamily(families.smooth_error, grid_error.of_smooth)),
+    "error": (error, MetricFamily(families.cell_error, grid.of_cells)),
+    "ece": (ece, MetricFamily(families.binned_error, grid.of_place)),
+    "ece_debiased": (ece_debiased, MetricFamily(families.debiased_error, grid.of_place)),
+    "smooth_ece": (smooth_ece, MetricFamily(families.smooth_error, grid.of_smooth)),
     "brier": (scoring.brier, mean_of(lambda c, y: np.square(c - y), bend=(2.0, 2.0))),
     "log_loss": (
         scoring.log_loss,
-        mean_of(
-            scoring.log_loss_rows, cells=families.log_loss_of_cells, bound=grid_error.of_log_loss
-        ),
+        mean_of(scoring.log_loss_rows, cells=families.log_loss_of_cells, bound=grid.of_log_loss),
     ),
-    "auroc": (scoring.auroc, ranking_of("auroc", families.area_under_roc, grid_error.of_area)),
+    "auroc": (scoring.auroc, ranking_of("auroc", families.area_under_roc, grid.of_area)),
     "auprc": (
         scoring.auprc,
-        ranking_of("auprc", families.average_precision, grid_error.of_precision),
+        ranking_of("auprc", families.average_precision, grid.of_precision),
     ),
-    "aurc": (aurc, ranking_of("aurc", families.average_risk, grid_error.of_risk)),
-    "e_aurc": (e_aurc, ranking_of("e_aurc", families.excess_risk, grid_error.of_risk)),
+    "aurc": (aurc, ranking_of("aurc", families.average_risk, grid.of_risk)),
+    "e_aurc": (e_aurc, ranking_of("e_aurc", families.excess_risk, grid.of_risk)),
     "accuracy": (
         scoring.accuracy,
-        mean_of(lambda c, y: y + 0.0 * c, interval=families.wilson_share, bound=grid_error.nothing),
+        mean_of(lambda c, y: y + 0.0 * c, interval=families.wilson_share, bound=grid.nothing),
     ),
     "mean_confidence": (
         scoring.mean_confidence,
-        mean_of(
-            lambda c, y: c + 0.0 * y, interval=families.student_mean, bound=grid_error.of_place
-        ),
+        mean_of(lambda c, y: c + 0.0 * y, interval=families.student_mean, bound=grid.of_place),
     ),
-    "over_confidence": (over_confidence, MetricFamily(families.over_half, grid_error.of_place)),
-    "under_confidence": (under_confidence, MetricFamily(families.under_half, grid_error.of_place)),
-    "mcb": (mcb, MetricFamily(families.miscalibration, grid_error.of_miscalibration)),
-    "dsc": (dsc, MetricFamily(families.discrimination, grid_error.of_discrimination)),
-    "unc": (unc, MetricFamily(families.uncertainty, grid_error.nothing)),
-    "confidence_gap": (_gap, MetricFamily(families.mean_gap, grid_error.of_place)),
+    "over_confidence": (over_confidence, MetricFamily(families.over_half, grid.of_place)),
+    "under_confidence": (under_confidence, MetricFamily(families.under_half, grid.of_place)),
+    "mcb": (mcb, MetricFamily(families.miscalibration, grid.of_miscalibration)),
+    "dsc": (dsc, MetricFamily(families.discrimination, grid.of_discrimination)),
+    "unc": (unc, MetricFamily(families.uncertainty, grid.nothing)),
+    "confidence_gap": (_gap, MetricFamily(families.mean_gap, grid.of_place)),
     "rms_calibration_error": (named.rms_calibration_error, None),
     "mce": (named.mce, None),
     "adaptive_ece": (named.adaptive_ece, None),

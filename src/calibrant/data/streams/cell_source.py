@@ -26,7 +26,7 @@ from calibrant.data.streams import streaming
 from calibrant.data.streams.engines import Engine, engine_named
 from calibrant.data.streams.stream_search import StreamSearch
 from calibrant.metrics.blocks.cell_block import CellBlock
-from calibrant.metrics.blocks.cell_sums import CellGrid, CellSums
+from calibrant.metrics.blocks.grid import CellGrid, CellSums
 
 
 def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:

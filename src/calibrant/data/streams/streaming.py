@@ -26,7 +26,7 @@ from calibrant.data.reading import FRACTION, PERCENT, Reading
 from calibrant.data.reading.roles import Roles, require_column, resolve_roles
 from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.streams.engines import LocalEngine
-from calibrant.metrics.blocks.cell_sums import cell_grid
+from calibrant.metrics.blocks.grid import cell_grid
 
 _FIRST_ROWS = 131_072
 """Rows whose confidences say whether they are percentages."""

@@ -1,7 +1,7 @@
 """Every metric with its interval from merged cell sums, and what the cells leave uncertain.
 
 The definitions are those of the families; only where their numbers come from differs. `errors`
-states by how much each value may differ from that of the rows themselves (`cell_bounds`), and every
+states by how much each value may differ from that of the rows themselves (see `grid`), and every
 interval is widened by it.
 """
 
@@ -13,11 +13,17 @@ from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, Indices, Stream
 from calibrant.metrics.binned import BinStats
-from calibrant.metrics.blocks import cell_sums
 from calibrant.metrics.blocks.block import MetricBlock
-from calibrant.metrics.blocks.cell_sums import CellGrid, CellSums
 from calibrant.metrics.blocks.families import CurvatureRange, Ends, MetricFamily, RowLoss
-from calibrant.metrics.blocks.grid_error import middle_of_bend
+from calibrant.metrics.blocks.grid import (
+    LOSS_UNIT,
+    OFFSET_BITS,
+    SQUARE_UNIT,
+    STEEP_CELLS,
+    CellGrid,
+    CellSums,
+    middle_of_bend,
+)
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.intervals.gap_model import GapModel
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
@@ -157,8 +163,8 @@ class CellBlock(MetricBlock):
         edges = width_edges(self.grid.cells)
         lower = edges[np.minimum(self.cell, self.grid.cells - 1)]
         upper = edges[np.minimum(self.cell + 1, self.grid.cells)]
-        wide = cell_sums.STEEP_CELLS
-        steep = np.where(y, self.cell < wide, self.cell >= self.grid.cells - wide)
+        last = self.grid.cells - STEEP_CELLS
+        steep = np.where(y, self.cell < STEEP_CELLS, self.cell >= last)
         # From here on the probability that was given to what happened.
         values = np.where(y, self.own_mean, 1 - self.own_mean)
         near, far = np.where(y, lower, 1 - upper), np.where(y, upper, 1 - lower)
@@ -169,15 +175,15 @@ class CellBlock(MetricBlock):
         chord = -(1 - share) * np.log(near) - share * np.log(far)
         loss, slack = (at_mean + chord) / 2, np.maximum(chord - at_mean, 0.0) / 2
         # Places inside a cell are rounded, which the slope at its steep end makes larger.
-        slack += self.width * 2.0**-cell_sums.OFFSET_BITS / near
+        slack += self.width * 2.0**-OFFSET_BITS / near
         square = loss**2
         for outcome in (0, 1):
             ours = steep & (self.outcome == outcome)
             rows = float(self.counts[ours].sum())
             if rows:
-                loss[ours] = float(self.sums.loss[outcome]) * cell_sums.LOSS_UNIT / rows
-                square[ours] = float(self.sums.squares[outcome]) * cell_sums.SQUARE_UNIT / rows
-                slack[ours] = cell_sums.LOSS_UNIT / 2
+                loss[ours] = float(self.sums.loss[outcome]) * LOSS_UNIT / rows
+                square[ours] = float(self.sums.squares[outcome]) * SQUARE_UNIT / rows
+                slack[ours] = LOSS_UNIT / 2
         return loss, square, slack
 
     def interval_of(self, family: MetricFamily) -> Ends:

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from calibrant.core.arrays import Array, Floats
-from calibrant.metrics.blocks import grid_error as cell_bounds
+from calibrant.metrics.blocks import grid
 from calibrant.metrics.intervals.corp import dsc_influence
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.metrics.stats import ranking
@@ -149,7 +149,7 @@ def mean_of(
         return value, losses - value
 
     interval = interval or (lambda block: skewed_mean(block, *block.losses(rows, bend)))
-    bound = bound or (lambda block: cell_bounds.of_bend(block, bend))
+    bound = bound or (lambda block: grid.of_bend(block, bend))
     return MetricFamily(interval, bound, cells, influence, rows)
 
 
