@@ -12,8 +12,7 @@ from calibrant.findings.claims.groups import GROUP_MARGIN, groups_claims
 from calibrant.trust.audit import GroupOptions, groups_entry
 from calibrant.trust.decision_risk import CostMatrix, pointwise_risk
 from calibrant.trust.near_confidence import ConfidenceBasis, project, projector
-from calibrant.trust.segments.conditions import parse_rule
-from calibrant.trust.segments.groups import text_groups, word_vectors
+from calibrant.trust.segments.conditions import parse_rule, text_groups, word_vectors
 from simulations.claims.harness import Said, World
 
 COSTS = {"c10": 3.0, "c01": 1.0}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from calibrant.trust.deferral.choice import per_question
 from calibrant.trust.deferral.mixing import at_budget

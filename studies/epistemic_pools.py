@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 from simulations._epistemic_real import SAID, Pools, table
 
 from calibrant.trust import GroupingLoss

@@ -26,6 +26,7 @@ from calibrant.metrics.semantic import (
     theory,
     unlimited_draws_ece,
 )
+from calibrant.metrics.semantic.estimators import Bootstrap
 from studies._page import StudyPage, estimate
 from studies._sem_ece_pools import deepseek, game24, local, zlin7
 from studies._sem_ece_ties import labels, ties
@@ -318,7 +319,11 @@ def under_confident(page: StudyPage, pools: dict[str, DrawPool]) -> None:
             estimate(plain(row.ece_gap)),
         ]
         for name, pool in pools.items()
-        for row in margin_strata(question_scores(pool, splits="exact"), strata=5)
+        for row in margin_strata(
+            question_scores(pool, splits="exact"),
+            Bootstrap(10, 0.95, 500, np.random.default_rng(0)),
+            strata=5,
+        )
     ]
     page.table(
         ["model", "margin", "questions", "over-confidence", "Sem1-ECE", "Sem2-ECE", "Sem1 - Sem2"],

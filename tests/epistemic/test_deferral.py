@@ -1,13 +1,13 @@
 """One-step deferral: the same for one question as for many, to the budget, as promised."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from calibrant.core import InputError
 from calibrant.trust import CostMatrix, load_policy

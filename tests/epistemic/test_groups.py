@@ -17,8 +17,10 @@ from calibrant.trust.segments.conditions import (
     candidate_rules,
     parse_rule,
     short_decimal,
+    text_groups,
+    word_vectors,
 )
-from calibrant.trust.segments.groups import text_groups, vector_matrix, word_vectors
+from calibrant.verbs.groups import vector_matrix
 
 
 def people(n, seed, overall=0.1, plant=0.0):

@@ -17,6 +17,7 @@ from calibrant.metrics.semantic import (
     question_scores,
     theory,
 )
+from calibrant.metrics.semantic.estimators import Bootstrap
 
 
 def drawn(pi, n, rng):
@@ -118,7 +119,8 @@ def test_regimes_and_strata_count_every_question():
     question = np.repeat(np.arange(300), 30)
     found = sem_ece(question, classes.ravel(), (classes == 0).ravel(), resamples=50)
     assert sum(row.n for row in regime_summary(found.questions)) == 300
-    assert sum(row.n for row in margin_strata(found.questions, resamples=20)) == 300
+    how = Bootstrap(10, 0.95, 20, np.random.default_rng(0))
+    assert sum(row.n for row in margin_strata(found.questions, how)) == 300
 
 
 def test_intervals_of_few_questions_stay_inside_what_a_difference_of_shares_can_be():

@@ -22,6 +22,7 @@ from calibrant.metrics.semantic import (
     theory,
     unlimited_draws_ece,
 )
+from calibrant.metrics.semantic.estimators import Bootstrap
 from calibrant.metrics.semantic.unlimited import SPLITTERS, log_partition
 
 
@@ -246,7 +247,8 @@ def test_boundary_alignment_by_enumeration():
     question = np.repeat(np.arange(40), n)
     pool = pool_draws(question, np.tile(np.repeat([0, 1], counts), 40), np.zeros(question.size))
     scores = question_scores(pool, splits="exact")
-    rows = {row.boundary: row for row in boundary_alignment(scores, resamples=20)}
+    how = Bootstrap(10, 0.95, 20, np.random.default_rng(0))
+    rows = {row.boundary: row for row in boundary_alignment(scores, how)}
     # All answers are wrong, so that both errors are mean confidences.
     assert rows["jensen"].gap.value == pytest.approx(0.54 - (chance * held_out).sum())
     assert rows["jensen"].predicted == pytest.approx(0.0468, abs=1e-4)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
 
 from calibrant.comparison.ece_interval import Residuals, residuals_of
 from calibrant.comparison.evidence import interval
@@ -23,8 +23,7 @@ from calibrant.metrics.stats.binning import width_edges
 _SLICE = 4_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateTable:
+class CandidateTable(Struct, frozen=True):
     """Every model's confidence in every model's answer; NaN where it was not asked.
 
     Parameters
@@ -43,8 +42,7 @@ class CandidateTable:
     identity: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateViews:
+class CandidateViews(Struct, frozen=True):
     """A judge on a pool of candidates: scores with equal-width bins, and statistics of the test."""
 
     scores: AlignedScores

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from threadpoolctl import threadpool_limits
 
 from calibrant.comparison.candidates import (
@@ -53,25 +53,23 @@ __all__ = ["LEAST_QUESTIONS", "Pool", "TableReader", "Watch", "compare_models", 
 Watch: TypeAlias = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """Candidates of a comparison in memory, and the resamples of its questions."""
 
     candidates: CandidateTable
     resamples: Resamples
 
 
-@dataclass
-class ComparedModels:
+class ComparedModels(Struct):
     """One comparison while its pairs come in, by the numbers of their models."""
 
     models: Sequence[str]
     survey: AnswerCounts
     pool: Pool | None
     options: ComparisonOptions
-    results: list[dict[str, Any]] = field(default_factory=list)
-    league: list[dict[str, Any]] = field(default_factory=list)
-    pairs: dict[tuple[int, int], tuple[dict[str, Any], PairEvidence]] = field(default_factory=dict)
+    results: list[dict[str, Any]] = []
+    league: list[dict[str, Any]] = []
+    pairs: dict[tuple[int, int], tuple[dict[str, Any], PairEvidence]] = {}
 
     def take_model(self, number: int, footings: SharedViews) -> None:
         """Add what is seen of a model by itself; models come in their order."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 from scipy import special
 
 from calibrant.comparison.ece_interval import REACH, Gap
@@ -25,19 +25,20 @@ ALPHA = 0.02
 ACCURACY_ALPHA = 0.0027
 _FOOTINGS = ("raw", *SHIFTED, "sda")
 
+# In the order in which a reader looks for them.
 Word: TypeAlias = Literal[
     "better",
-    "more accurate, alike",
-    "only more accurate",
     "reversal",
-    "equivalent",
+    "only more accurate",
+    "more accurate, alike",
     "depends",
     "undecided",
+    "equivalent",
 ]
+VERDICTS: tuple[Word, ...] = get_args(Word)
 
 
-@dataclass(frozen=True, slots=True)
-class PairVerdict:
+class PairVerdict(Struct, frozen=True):
     """What is known of a pair.
 
     `winner` is -1 for the first model and 1 for the second: the better one, the more accurate one,

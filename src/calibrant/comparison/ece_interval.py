@@ -16,16 +16,16 @@ known: between none of it and all that perfect calibration would bring.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy import special
 
-from calibrant.core.arrays import Floats, Mask
-from calibrant.core.arrays import Estimate
+from calibrant.core.arrays import Estimate, Floats, Mask
 from calibrant.metrics.intervals.gap import LUCK, POINTS, SET_ASIDE
 from calibrant.metrics.stats.intervals import normal_quantile
 from calibrant.metrics.stats.inversion import first_crossing
@@ -93,8 +93,7 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
     return Estimate(value, min(low, value), max(high, value), n, level, interval="test-inversion")
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """Error of the first model minus that of the second; below 0 the first is better.
 
     `bias` is by how much at most the value is too high (below 0: too low), `slack` how far
@@ -215,8 +214,7 @@ def _shown(sizes: Floats, line: Floats, noise: Floats) -> Floats:
     return visible
 
 
-@dataclass(frozen=True)
-class Residuals:
+class Residuals(Struct, frozen=True, dict=True):
     """What one footing shows of one model.
 
     `seen` (bins, 1) holds residuals of the data: share of the bin times its gap, whose absolute

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy import special
 
 from calibrant.comparison.ece_interval import Gap, Residuals, gaps_of
 from calibrant.comparison.footings import SharedViews
 from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import AnswerCounts
-from calibrant.core.arrays import Floats
-from calibrant.core.arrays import Estimate
+from calibrant.core.arrays import Estimate, Floats
 from calibrant.findings.claims.compare import LEAST_QUESTIONS
 from calibrant.metrics.stats.bootstrap import quantiles
 from calibrant.metrics.stats.intervals import (
@@ -50,8 +49,7 @@ _LEAST_VARIANCE = 1 / 3
 _ENDS_REACH = 1.3
 
 
-@dataclass(frozen=True, slots=True)
-class PairEvidence:
+class PairEvidence(Struct, frozen=True):
     """All numbers that the verdict on a pair rests on.
 
     `gaps` by footing: ``raw`` as answered; ``os_a`` and ``os_b`` at the accuracy of either, odds
@@ -350,4 +348,4 @@ def without_ends(estimate: Estimate) -> Estimate:
     >>> print(without_ends(Estimate(0.1, 0.0, 0.2, n=5)))
     0.100 [nan, nan]
     """
-    return structs.replace(estimate, low=math.nan, high=math.nan, interval="none")
+    return replace(estimate, low=math.nan, high=math.nan, interval="none")

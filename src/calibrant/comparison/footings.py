@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from calibrant.comparison.ece_interval import (
     Residuals,
@@ -117,8 +118,7 @@ _PARTNERS = 4
 Sharing: TypeAlias = tuple[tuple[int, int], float]
 
 
-@dataclass(frozen=True, slots=True)
-class AlignedScores:
+class AlignedScores(Struct, frozen=True):
     """Brier score and equal-width ECE in the data and in every resample, and rows behind them.
 
     `residuals` (bins, 1 + resamples) are kept where an interval of the ECE itself is wanted.
@@ -130,8 +130,7 @@ class AlignedScores:
     residuals: Floats | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SharedViews:
+class SharedViews(Struct, frozen=True):
     """What is seen of a model on the questions that it shares with a partner.
 
     `raw` is as answered, `shifted` at the partner's accuracy with the odds moved along, `near`

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import special
 
-from calibrant.comparison.decision import ALPHA, PairVerdict, adjusted, decide_pairs
+from calibrant.comparison.decision import ALPHA, VERDICTS, PairVerdict, adjusted, decide_pairs
 from calibrant.comparison.evidence import FEW_MISSING, PairEvidence, interval
 from calibrant.comparison.footings import SharedViews, effective_size
 from calibrant.comparison.statements import CLIP, log_odds
@@ -180,16 +180,6 @@ def win_matrix(models: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> lis
 
 CONTROL = "holm"
 Family: TypeAlias = list[tuple[dict[str, Any], PairEvidence]]
-# What a reader looks for first.
-VERDICTS = (
-    "better",
-    "reversal",
-    "only more accurate",
-    "more accurate, alike",
-    "depends",
-    "undecided",
-    "equivalent",
-)
 
 
 def decide_document(

@@ -9,12 +9,12 @@ a time where the sums of all of them would not fit into memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from threadpoolctl import threadpool_limits
 
 from calibrant.comparison.footings import SharedViews, all_footings
@@ -39,8 +39,7 @@ class ComparisonOptions(TypedDict, total=False):
     margin: float
 
 
-@dataclass(frozen=True)
-class Questions:
+class Questions(Struct, frozen=True):
     """A block of questions of one comparison.
 
     `stream` gives the generator of its resamples anew; with `keep` the resamples are drawn once
@@ -51,7 +50,7 @@ class Questions:
     block: QuestionBlock
     stream: Callable[[], np.random.Generator]
     keep: bool = False
-    _drawn: dict[int, Resamples] = field(default_factory=dict)
+    _drawn: dict[int, Resamples] = {}
 
     def resamples(self, number: int) -> Resamples:
         """Return the resampled questions, the same at every call."""
@@ -79,8 +78,7 @@ class BlockReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PairViews:
+class PairViews(Struct, frozen=True):
     """Both models of a pair on the questions that both have."""
 
     a: int
@@ -163,8 +161,7 @@ ModelKey: TypeAlias = tuple[int, int]
 Batch: TypeAlias = tuple[ModelKey, ...]
 
 
-@dataclass(frozen=True)
-class _SecondPass:
+class _SecondPass(Struct, frozen=True):
     """From surveyed questions to the views of every model, for some models at a time."""
 
     read: BlockReader

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from calibrant.core.arrays import Array, Floats, Indices, Mask, RngLike, as_generator
 from calibrant.core.errors import InputError, require_known
@@ -20,8 +21,7 @@ from calibrant.metrics.stats.group_test import CellResiduals
 BLOCK_QUESTIONS = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionBlock:
+class QuestionBlock(Struct, frozen=True):
     """Confidence and grade of every model on some questions; NaN where a model has none.
 
     A row may be graded without a stated confidence: it counts for accuracy alone.
@@ -177,8 +177,7 @@ def deal_blocks(whole: QuestionBlock) -> Iterator[QuestionBlock]:
         yield whole.take(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Resamples:
+class Resamples(Struct, frozen=True):
     """(questions, 1 + resamples) counts; column 0 is the data itself."""
 
     counts: npt.NDArray[np.float32]

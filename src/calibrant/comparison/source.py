@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import polars as pl
-from msgspec import structs
+from msgspec import Struct, structs
 
 from calibrant.comparison.compare import Pool, TableReader
 from calibrant.comparison.pipeline import BlockReader, ComparisonOptions, Each
@@ -106,8 +106,7 @@ _RECALIBRATE = Hint(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonKey:
+class ComparisonKey(Struct, frozen=True):
     """One comparison: a method, a group of its questions or all of them, and its models."""
 
     method: str
@@ -125,8 +124,7 @@ class ComparisonKey:
         return " / ".join([self.method, *(() if self.group is None else self.group[1:])])
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonRequest:
+class ComparisonRequest(Struct, frozen=True):
     """What is asked for: models, groups, how the table is read, and how it is compared.
 
     `settings` makes the settings of the document from the rules that the input goes by.
@@ -145,8 +143,7 @@ def _graded_by_others(key: ComparisonKey, first: str, second: str) -> None:
     """Outcomes came with the data."""
 
 
-@dataclass
-class CompareSource:
+class CompareSource(Struct):
     """What a comparison works on, in memory or in parts.
 
     `grading` says how far the grades leave a pair open, where the program made them itself;
@@ -164,7 +161,7 @@ class CompareSource:
     data: dict[str, Any]
     dropped: Mapping[str, int]
     emptied: Sequence[str]
-    pools: dict[int, Pool] = field(default_factory=dict)
+    pools: dict[int, Pool] = {}
     grading: Callable[[ComparisonKey, str, str], dict[str, object] | None] = _graded_by_others
     searches: Sequence[tuple[ComparisonKey, Dependence]] = ()
 
@@ -272,7 +269,7 @@ def _clustered(
             of_all = clusters[key.method]
             names = [of_all[name] for name in whole.questions.tolist()]
             cluster = np.unique(names, return_inverse=True)[1]
-            sorted_out.wholes[key] = replace(whole, cluster=cluster)
+            sorted_out.wholes[key] = structs.replace(whole, cluster=cluster)
     return searches
 
 
@@ -280,18 +277,17 @@ Part = TypeVar("Part")
 Whole = TypeVar("Whole", QuestionBlock, ComparisonKey)
 
 
-@dataclass
-class Comparisons(Generic[Part, Whole]):
+class Comparisons(Struct, Generic[Part, Whole]):
     """Comparisons by their rows and questions, those that are refused, and models taken out.
 
     `refused` names comparisons that cannot be made, each with its error, `taken_out` models that
     are never right or never wrong, each with the reason.
     """
 
-    parts: dict[ComparisonKey, Part] = field(default_factory=dict)
-    wholes: dict[ComparisonKey, Whole] = field(default_factory=dict)
-    refused: list[tuple[ComparisonKey, InputError]] = field(default_factory=list)
-    taken_out: list[tuple[ComparisonKey, str, str]] = field(default_factory=list)
+    parts: dict[ComparisonKey, Part] = {}
+    wholes: dict[ComparisonKey, Whole] = {}
+    refused: list[tuple[ComparisonKey, InputError]] = []
+    taken_out: list[tuple[ComparisonKey, str, str]] = []
 
 
 def comparisons(
@@ -322,7 +318,7 @@ def comparisons(
         except InputError as error:
             sorted_out.refused.append((key, error))
             continue
-        key = replace(key, models=tuple(whole.models))
+        key = structs.replace(key, models=tuple(whole.models))
         sorted_out.parts[key], sorted_out.wholes[key] = part, whole
     return sorted_out
 

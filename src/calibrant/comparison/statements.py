@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import astuple
 from scipy import sparse, special
 
 from calibrant.core.arrays import Floats, Indices, Mask
@@ -58,8 +59,7 @@ def shift_confidence(confidence: Floats, shift: npt.ArrayLike, *, clip: float = 
     return np.asarray(np.where(np.asarray(shift) == 0, confidence, moved))
 
 
-@dataclass(frozen=True, slots=True)
-class ShiftNodes:
+class ShiftNodes(Struct, frozen=True):
     """Shifts at which confidences are summed, so that sums at many others follow.
 
     A sum of shifted confidences is a smooth function of the shift: a few nodes hold it for all
@@ -112,8 +112,7 @@ _ALIKE = 4
 _TOGETHER = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonRows:
+class ComparisonRows(Struct, frozen=True):
     """Rows of one model, sorted by outcome and confidence: every bin is a run of them."""
 
     question: Indices
@@ -127,7 +126,7 @@ class ComparisonRows:
 
     def take(self, chosen: Indices) -> ComparisonRows:
         """Return some of the rows, in their order."""
-        return ComparisonRows(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        return ComparisonRows(*(part[chosen] for part in astuple(self)))
 
     def alike(self) -> Indices | None:
         """Return the number of what each row says, or None where few say the same."""

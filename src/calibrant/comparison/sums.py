@@ -10,11 +10,13 @@ number of pairs, but with that of models.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from operator import add
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from calibrant.comparison.questions import QuestionBlock, Resamples
 from calibrant.comparison.statements import (
@@ -49,8 +51,7 @@ _BY_MASS = 2 * MASS_BINS
 _TOTALS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedSums:
+class WeightedSums(Struct, frozen=True):
     """Sums over questions as often as they are drawn, (.., draws); wrong answers before right ones.
 
     `common` (kinds, lines) holds `mass`, `width` and `totals` on the questions that a kind of
@@ -94,8 +95,7 @@ class WeightedSums:
 
     def __add__(self, other: WeightedSums) -> WeightedSums:
         """Return the sums over the questions of both."""
-        names = (field.name for field in fields(self))
-        return WeightedSums(*(getattr(self, name) + getattr(other, name) for name in names))
+        return WeightedSums(*map(add, astuple(self), astuple(other)))
 
     def at_shifts(self, served: ShiftNodes, places: Indices, kinds: Indices) -> Floats:
         """(places, 2, 2, mass bins, draws) confidence and slope at some of the shifts."""
@@ -118,8 +118,7 @@ def _at_nodes(nodes: Floats, served: ShiftNodes, places: Indices) -> Floats:
     return np.asarray(shifted)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSums:
+class ModelSums(Struct, frozen=True):
     """Sums of one model.
 
     `data` are those of the data, which are reported, in double precision; `drawn` those of the
@@ -142,8 +141,7 @@ class ModelSums:
         mine, yours = self, other
         if not np.array_equal(self.kind, other.kind):
             mine, yours = self._spread_out(), other._spread_out()
-        names = [field.name for field in fields(self) if field.name != "kind"]
-        return ModelSums(mine.kind, *(getattr(mine, name) + getattr(yours, name) for name in names))
+        return ModelSums(mine.kind, *map(add, astuple(mine)[1:], astuple(yours)[1:]))
 
     def _spread_out(self) -> ModelSums:
         """Return the same with common sums of its own for every partner."""

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from calibrant.core.arrays import RngLike, as_generator
-from calibrant.core.arrays import Estimate
+from calibrant.core.arrays import Estimate, RngLike, as_generator
 from calibrant.findings.documents.audits import PlaneCell
 from calibrant.metrics.binned import reliability_bins
 from calibrant.metrics.semantic import estimators, theory
@@ -42,16 +41,9 @@ class MarginStratum(Struct, frozen=True):
 
 
 def margin_strata(
-    scores: estimators.QuestionScores,
-    *,
-    strata: int = 10,
-    bins: int = 10,
-    level: float = 0.95,
-    resamples: int = 500,
-    rng: RngLike = 0,
+    scores: estimators.QuestionScores, how: estimators.Bootstrap, *, strata: int = 10
 ) -> list[MarginStratum]:
     """Return both calibration errors by top-two margin, in equal-width strata of [0, 1]."""
-    how = estimators.Bootstrap(bins, level, resamples, as_generator(rng))
     place = np.minimum((scores.margin * strata).astype(np.int64), strata - 1)
     measurements = []
     for number in range(strata):
@@ -61,7 +53,7 @@ def margin_strata(
         first, second = scores.scored(rows)
         gap = how.gaps(first, second).ece
         sem1, sem2 = how.ece(first), how.ece(second)
-        over = _mean(first[0] - first[1], level)
+        over = _mean(first[0] - first[1], how.level)
         low, high, n = number / strata, (number + 1) / strata, int(rows.size)
         values = sem1.value, sem2.value
         measurements.append(MarginStratum(low, high, n, *values, gap, over, sem1, sem2))
@@ -109,13 +101,7 @@ class BoundaryRow(Struct, frozen=True):
 
 
 def boundary_alignment(
-    scores: estimators.QuestionScores,
-    *,
-    window: float = 0.1,
-    bins: int = 10,
-    level: float = 0.95,
-    resamples: int = 1000,
-    rng: RngLike = 0,
+    scores: estimators.QuestionScores, how: estimators.Bootstrap, *, window: float = 0.1
 ) -> list[BoundaryRow]:
     """Return measured and predicted gap around both regime boundaries (Table 2 of the paper).
 
@@ -123,7 +109,6 @@ def boundary_alignment(
     `window` (a share) of the boundary; the predicted one is phi(m) / sqrt(n) there, without any
     fitted constant and with p = 1. Questions with one class have no boundary of large margin.
     """
-    how = estimators.Bootstrap(bins, level, resamples, as_generator(rng))
     root = np.sqrt(scores.n)
     standards = {
         "jensen": np.full(scores.n.size, 2 * theory.JENSEN_BOUNDARY),
@@ -230,6 +215,7 @@ def sem_ece_block(
     pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
     how: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "rng": generator}
     ece = estimators.sem_ece_of_pool(pool, splits=splits, label=label, **how)
+    bootstrap = estimators.Bootstrap(**how)
     scores = ece.questions
     draws, classes = np.median(scores.n), np.median(scores.classes)
     # The margins at which the regimes of a question of the middle meet.
@@ -255,14 +241,14 @@ def sem_ece_block(
         "boundaries": boundaries,
         "regimes": regime_summary(scores, level=level),
         "regime_plane": regime_plane(scores),
-        "strata": margin_strata(scores, bins=bins, rng=generator),
+        "strata": margin_strata(scores, estimators.Bootstrap(bins, 0.95, 500, generator)),
         "reliability": {
             "sem1": reliability_bins(scores.sem1, scores.label1, bins=bins).to_dict(),
             "sem2": reliability_bins(scores.sem2, scores.label2, bins=bins).to_dict(),
         },
         "convergence": _convergence(pool, ece, bins, generator),
         "hardest": hardest_questions(scores),
-        "boundary_alignment": boundary_alignment(scores, **how),
+        "boundary_alignment": boundary_alignment(scores, bootstrap),
         "oracle_advantage": _oracle(scores),
         "leading": leading_answer(scores, level=level),
         "noise_floor": noise_floor(pool, bins=bins, rng=generator),

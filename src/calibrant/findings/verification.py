@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats, Indices, MaybeArray, RngLike, Stream, as_generator
+from calibrant.core.arrays import (
+    Estimate,
+    Floats,
+    Indices,
+    MaybeArray,
+    RngLike,
+    Stream,
+    as_generator,
+)
 from calibrant.core.errors import InputError
-from calibrant.core.arrays import Estimate
 from calibrant.findings.claims.data import require_labels
 from calibrant.findings.documents.entries import Part
 from calibrant.findings.verification_cells import (
@@ -20,7 +26,6 @@ from calibrant.findings.verification_cells import (
     NULL_DRAWS,
     ResampledCells,
     SlopeEntry,
-    Spread,
     Steepness,
     cell_of,
     observed_cells,
@@ -31,6 +36,7 @@ from calibrant.findings.verification_cells import (
 from calibrant.metrics.inputs import check_weights
 from calibrant.metrics.stats import floors
 from calibrant.metrics.stats.bootstrap import quantiles
+from calibrant.metrics.stats.intervals import wilson_estimate
 
 if TYPE_CHECKING:
     from calibrant.metrics.blocks.cell_block import CellBlock
@@ -38,7 +44,6 @@ if TYPE_CHECKING:
 
 
 _RESAMPLES = 150
-_Z = float(ndtri(0.975))
 
 
 class DataResolution(Part, frozen=True):
@@ -136,8 +141,8 @@ def _from_draws(
     generator: Stream,
 ) -> VerificationBlock:
     error_rate = _error_rate(observed, draws, labels, plain)
-    spread = _spread(*rows, observed, draws, labels, generator)
-    return _block(error_rate, steepness(observed, draws, labels), spread)
+    resolution = _resolution(*rows, observed, draws, error_rate, generator)
+    return _block(error_rate, steepness(observed, draws, labels), resolution)
 
 
 def _checked(
@@ -189,26 +194,16 @@ def _error_rate(
     value = 1.0 - float(observed.hits.sum() / observed.weight.sum())
     value = min(max(value, 0.0), 1.0)
     if plain or value in (0.0, 1.0):
-        return _wilson(value, labels)
+        return wilson_estimate(value, labels)
     rates = 1.0 - draws.hits.sum(axis=1) / draws.weight.sum(axis=1)
     low, high = quantiles(rates, (0.025, 0.975)).tolist()
     if high - low <= ROUNDING:
         # One question, or questions that are all alike: resampling sees no spread.
-        return _wilson(value, labels)
+        return wilson_estimate(value, labels)
     return Estimate(value, low, high, n=labels)
 
 
-def _wilson(value: float, labels: int) -> Estimate:
-    """Return the rate with an interval that stays open when no error was seen."""
-    whole = 1 + _Z**2 / labels
-    centre = (value + _Z**2 / (2 * labels)) / whole
-    half = _Z * math.sqrt(value * (1 - value) / labels + _Z**2 / (4 * labels**2)) / whole
-    low = 0.0 if value == 0.0 else centre - half
-    high = 1.0 if value == 1.0 else centre + half
-    return Estimate(value, low, high, n=labels, interval="wilson")
-
-
-def _block(error_rate: Estimate, steep: Steepness, spread: Spread) -> VerificationBlock:
+def _block(error_rate: Estimate, steep: Steepness, resolution: DataResolution) -> VerificationBlock:
     labels = error_rate.n
     rates, slopes = _ends(error_rate), np.maximum(_ends(steep.estimate), 1e-12)
 
@@ -237,7 +232,7 @@ def _block(error_rate: Estimate, steep: Steepness, spread: Spread) -> Verificati
         active_floor=box([floors.active_floor(error_rate=r, labels=labels) for r in rates]),
         accuracy_floor=box(accuracy, *half),
         optimal_bins=bins,
-        resolution=_resolution(spread, error_rate),
+        resolution=resolution,
     )
 
 
@@ -251,18 +246,22 @@ def _ece(summed: ResampledCells) -> Floats:
     return np.asarray(gap / binned.weight.sum(axis=1), dtype=np.float64)
 
 
-def _spread(
+def _resolution(
     p: Floats,
     w: Floats,
     observed: ResampledCells,
     draws: ResampledCells,
-    labels: int,
+    error_rate: Estimate,
     generator: Stream,
-) -> Spread:
+) -> DataResolution:
     """Return the spread of the ECE on this data, and what it were under perfect calibration."""
-    value, spread = float(_ece(observed)[0]), _ece(draws)
+    labels, value, spread = error_rate.n, float(_ece(observed)[0]), _ece(draws)
     # Resampling adds the noise a second time, so the spread is moved back by twice its bias.
     low, high = quantiles(spread - 2 * (spread.mean() - value), (0.025, 0.975)).tolist()
+    if error_rate.value in (0.0, 1.0) or high - low <= ROUNDING:
+        # All outcomes or questions alike: resampling sees no spread, the interval of the rate does.
+        slack = error_rate.high - error_rate.low
+        low, high = value - slack, value + slack
     # Under perfect calibration a bin's errors are nearly Poisson where confidence is near 0 or
     # 1 and nearly normal elsewhere; a centred Poisson law of the same variance serves both.
     cell = cell_of(p) // (CELLS // ECE_BINS)
@@ -271,14 +270,6 @@ def _spread(
     # A bin that cannot err draws nothing.
     variance = variance[variance > 0]
     null = np.abs(generator.poisson(variance, (NULL_DRAWS, variance.size)) - variance)
-    return Spread(value, low, high, float(quantiles(null.sum(axis=1) / labels, (0.95,))[0]))
-
-
-def _resolution(spread: Spread, error_rate: Estimate) -> DataResolution:
-    value, low, high, if_calibrated = spread
-    if error_rate.value in (0.0, 1.0) or high - low <= ROUNDING:
-        # All outcomes or questions alike: resampling sees no spread, the interval of the rate does.
-        slack = error_rate.high - error_rate.low
-        low, high = value - slack, value + slack
-    ece = Estimate(value, max(0.0, min(low, value)), min(max(high, value), 1.0), n=error_rate.n)
+    if_calibrated = float(quantiles(null.sum(axis=1) / labels, (0.95,))[0])
+    ece = Estimate(value, max(0.0, min(low, value)), min(max(high, value), 1.0), n=labels)
     return DataResolution(ece, ECE_BINS, (high - low) / 2, if_calibrated)

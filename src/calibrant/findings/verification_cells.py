@@ -8,8 +8,7 @@ import numpy as np
 from msgspec import Struct
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats, Indices, Mask, Stream
-from calibrant.core.arrays import Estimate
+from calibrant.core.arrays import Estimate, Floats, Indices, Mask, Stream
 from calibrant.findings.documents.entries import Part
 from calibrant.metrics.stats.binning import width_index
 from calibrant.metrics.stats.bootstrap import quantiles
@@ -178,12 +177,3 @@ def _slope_ends(
 
 
 NULL_DRAWS = 400
-
-
-class Spread(NamedTuple):
-    """The ECE, its interval, and what perfect calibration would show in at most 5 % of samples."""
-
-    ece: float
-    low: float
-    high: float
-    if_calibrated: float

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from calibrant.trust.policies import load_policy as load_policy
     from calibrant.trust.policy import Policy as Policy
     from calibrant.trust.policy import SelectivePolicy as SelectivePolicy
-    from calibrant.trust.policy_file import Step as Step
+    from calibrant.trust.policy import Step as Step
     from calibrant.trust.segments.confidence_groups import ConfidenceGroups as ConfidenceGroups
     from calibrant.trust.segments.confidence_groups import GroupCorrector as GroupCorrector
-    from calibrant.trust.segments.groups import Group as Group
-    from calibrant.trust.segments.groups import gap_difference as gap_difference
+    from calibrant.trust.segments.confidence_groups import gap_difference as gap_difference
+    from calibrant.trust.segments.search import Group as Group
     from calibrant.trust.selective.certify import AskingCosts as AskingCosts
     from calibrant.trust.selective.fit import Selective as Selective
     from calibrant.trust.traffic_shift import GuardCheck as GuardCheck

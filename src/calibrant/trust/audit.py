@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from calibrant.core.arrays import Array, Floats, Ints
-from calibrant.core.arrays import Estimate
+from calibrant.core.arrays import Array, Estimate, Floats, Ints
 from calibrant.data.features import as_frame
 from calibrant.findings.documents.groups import (
     CopyCheck,
@@ -33,8 +31,7 @@ _GROUPS_SHOWN = 200
 _REGIONS_DRAWN = 24
 
 
-@dataclass(frozen=True, slots=True)
-class GroupOptions:
+class GroupOptions(Struct, frozen=True):
     """Options of the audit; see `GroupingLoss`, `ConfidenceGroups` and `DecisionRisk`."""
 
     group: tuple[str, ...] = ()

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 from scipy import special
 from scipy.special import ndtr, ndtri
 
-from calibrant.core.arrays import Floats, Indices, Ints, named_stream
+from calibrant.core.arrays import Estimate, Floats, Indices, Ints, named_stream
 from calibrant.core.errors import InputError, did_you_mean
-from calibrant.core.arrays import Estimate
 from calibrant.core.hints import Hint
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.findings.documents.groups import SizeTrend, TunedPair, TunedTrend
@@ -34,8 +33,7 @@ _WIDER = 1.5
 _MOST_KNOTS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class CrossFit:
+class CrossFit(Struct, frozen=True):
     """Per row, from models that never saw its fold.
 
     Parameters
@@ -74,8 +72,7 @@ def cross_fit(
     return CrossFit(recalibrated, correct - recalibrated, direction, corrected)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
+class _Bound(Struct, frozen=True):
     value: float
     lower: float
     statistic: float

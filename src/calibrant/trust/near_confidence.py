@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import ndtr, ndtri
 
 from calibrant.core.arrays import Floats, Indices, Ints, Mask, named_stream
@@ -126,8 +127,7 @@ _LEAST_LEFT = 0.05
 _LEVEL = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class WithinCells:
+class WithinCells(Struct, frozen=True):
     """A direction against the outcomes, both cleared of all that a confidence can say.
 
     Parameters

@@ -16,8 +16,18 @@ from calibrant.core.hints import Call, Hint
 from calibrant.data.mend.recalibration_map import SCHEMA as MEND_SCHEMA
 from calibrant.data.mend.recalibration_map import RecalibrationMap, load_mend
 from calibrant.trust.deferral.policy import MixedPolicy, inner_policy
-from calibrant.trust.policy import Decision, Policy, SelectivePolicy, as_rows
-from calibrant.trust.policy_file import CONFIDENCE, SCHEMA, Row, Said, Step, stated_confidence
+from calibrant.trust.policy import (
+    CONFIDENCE,
+    SCHEMA,
+    Decision,
+    Policy,
+    Row,
+    Said,
+    SelectivePolicy,
+    Step,
+    as_rows,
+    stated_confidence,
+)
 from calibrant.trust.traffic_shift import Change, GuardCheck
 
 _Within = Annotated[float, msgspec.Meta(gt=0, lt=1)]

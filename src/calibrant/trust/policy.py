@@ -3,23 +3,86 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from calibrant.core.arrays import Floats, Mask
-from calibrant.core.document import Stored, read_by
+from calibrant.core.document import Stored, dump_document, read_by
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.data.features import as_frame, level_text, require
 from calibrant.data.mend.learned_score import LearnedScore
-from calibrant.trust.policy_file import CONFIDENCE, Row, Said, SavedPolicy, Step, stated_confidence
 from calibrant.trust.traffic_shift import GuardCheck, Profile, level_texts
 from calibrant.trust.units import DROP, STOP, ClassSets, UnitScore
+
+SCHEMA = "calibrant.policy/1"
+CONFIDENCE = "confidence"
+Cell: TypeAlias = str | float | Floats | None
+Row: TypeAlias = Mapping[str, Cell]
+Said: TypeAlias = float | Row | None
+"""A model's confidence (None if it gave none), or with it the features of its answer."""
+
+
+class SavedPolicy(Stored):
+    """A policy that is written as JSON."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as plain data."""
+        return {"schema": SCHEMA, **super().to_dict()}
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy as JSON."""
+        Path(path).write_bytes(dump_document(self.to_dict()))
+
+
+class Step(Struct, frozen=True):
+    """What to do next with one query.
+
+    Parameters
+    ----------
+    action
+        ``"ask"`` the model, or ``"answer"`` with what it said.
+    model
+        Its name.
+    risk
+        Estimated risk of the answer; None before anything was asked.
+    """
+
+    action: str
+    model: str
+    risk: float | None = None
+
+
+def stated_confidence(said: Said) -> float | None:
+    """Return the confidence of an answer, None where there is none; another one is refused.
+
+    Examples
+    --------
+    >>> stated_confidence({"confidence": 0.8, "length": 12}), stated_confidence(float("nan"))
+    (0.8, None)
+    """
+    value = said.get(CONFIDENCE) if isinstance(said, Mapping) else said
+    if value is None:
+        return None
+    if isinstance(value, np.ndarray):
+        raise InputError("this policy is about single answers: it takes one confidence, not a list")
+    number = math.inf if isinstance(value, str) else float(value)
+    if 0.0 <= number <= 1.0:
+        return number
+    if number != number:
+        return None
+    raise InputError(f"a confidence must be between 0 and 1, got {value!r}")
+
 
 Decision: TypeAlias = Literal["answer", "ask"]
 

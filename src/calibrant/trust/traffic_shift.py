@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from scipy.special import chdtrc
 
 from calibrant.core.arrays import Floats, Indices, Mask
@@ -25,9 +26,10 @@ from calibrant.core.document import Stored
 from calibrant.core.hints import Call
 from calibrant.findings.claims.claim import Claim
 from calibrant.findings.claims.labels import traffic_claim
-from calibrant.trust.policy_file import CALLER
 
 ANSWER, ANSWER_LENGTH = "answer", "answer length"
+CALLER = "caller."
+"""Stands before the name of what a caller says of a question, in the rows of what was served."""
 _CELLS = 10
 _LEAST_EXPECTED = 3.0
 _LEVEL, _LOOKS = 0.05, 52
@@ -52,8 +54,7 @@ class Change(Stored):
     now: float
 
 
-@dataclass(frozen=True)
-class GuardCheck:
+class GuardCheck(Struct, frozen=True, dict=True):
     """What a look at the traffic found.
 
     Parameters

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Floats, Ints, named_stream
+from calibrant.core.arrays import Estimate, Floats, Ints, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.arrays import Estimate
 from calibrant.data.features import FeatureEncoder, as_frame, checked_pair
 from calibrant.metrics.recalibration.base import Calibrator
 from calibrant.trust.trees.honest import HonestTree, PartitionLoss, leave_one_out_products, regions
@@ -33,7 +33,7 @@ from calibrant.trust.trees.tree import grow_tree
 FEWEST_FITTING = 270
 
 
-class LossPart(NamedTuple):
+class LossPart(Struct, frozen=True):
     """A part of the Brier score on one split, with its sampling variance."""
 
     value: float
@@ -45,8 +45,7 @@ class LossPart(NamedTuple):
         return cls(float(values.mean()), float(values.var(ddof=1) / len(values)))
 
 
-@dataclass(frozen=True, slots=True)
-class SplitFit:
+class SplitFit(Struct, frozen=True):
     """What one split gave: the fitted pieces and the terms of the decomposition.
 
     `gain` is how much more of the loss the tree caught than one drawn on half of the fitting
@@ -67,8 +66,7 @@ class SplitFit:
     gain: LossPart
 
 
-@dataclass(frozen=True, slots=True)
-class BrierDecomposition:
+class BrierDecomposition(Struct, frozen=True):
     """Brier score = calibration + grouping + rest, each averaged over the splits.
 
     Calibration and grouping are lower bounds of the true losses; the rest holds what is

@@ -51,11 +51,7 @@ STOP, DROP = "stop", "drop"
 """Scores of a unit that end a run early, and that take single rows out of it."""
 
 
-def _doubt(confidence: Floats, unit: Ints, count: int) -> Floats:
-    return np.asarray(1.0 - _least(confidence, unit, count))
-
-
-_MEASURES = {**UNIT_SCORES, STOP: _doubt, DROP: _least}
+_MEASURES = {**UNIT_SCORES, STOP: lambda *unit: 1.0 - _least(*unit), DROP: _least}
 
 
 @dataclass(frozen=True)

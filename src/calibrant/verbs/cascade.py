@@ -1,11 +1,11 @@
 """`cascade`: when to ask a larger model or a person, and what it costs."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Unpack
 
-import msgspec
+from msgspec.structs import asdict, replace
 
 from calibrant.answers.features import embedded, refuse_outcome, without_missing
 from calibrant.core import shared_options as opt
@@ -187,9 +187,9 @@ def cascade(
         asked = deferring.how_asked(data, scores.frame["method"][0])
         origin, seen = {**origin_of(head), "asked": asked}, deferring.profile_of(answers)
         with writing(save):
-            replace(policy, fitted_on=origin, embedding=embedder, **seen).save(save)
+            dataclasses.replace(policy, fitted_on=origin, embedding=embedder, **seen).save(save)
     head |= {"decision": decision, "embedding": embedder}
-    results = [msgspec.structs.replace(entry, policy=chosen)]
+    results = [replace(entry, policy=chosen)]
     document = scores_document(head, scores.only(model=models), results, ())
     claims = [claim.to_dict() for claim in cascade_claims(chosen, answers.models, entry.n)]
     return CascadeResult(document | {"dropped": {**scores.dropped, **left_out}, "claims": claims})

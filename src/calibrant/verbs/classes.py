@@ -127,9 +127,9 @@ class SetsOfClasses:
             mass = PredictionSets.fit(self._p, self._right, **limits).mass
         self.needed_ = few if mass is None else None
         self._count(names, mass)
-        measured = self._one, self._missed, self._p.max(axis=1)
+        numbers = self._one, self._missed, self._p.max(axis=1)
         about: Any = {"made": today(), "fitted_on": fitted_on}
-        self.policy_ = labelled_policy(ClassSets(names), mass, limits, *measured, **about)
+        self.policy_ = labelled_policy(ClassSets(names), mass, limits, *numbers, **about)
         return self
 
     def _count(self, names: Sequence[str], mass: float | None) -> None:

@@ -1,18 +1,18 @@
 """`groups`: for whom is the confidence wrong?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, structs
 
 from calibrant.answers.features import embed_texts, features_hint, refuse_outcome, without_missing
 from calibrant.core import shared_options as opt
-from calibrant.core.arrays import Array, named_stream
+from calibrant.core.arrays import Array, Estimate, Floats, named_stream
 from calibrant.core.errors import InputError, error_about, error_source
-from calibrant.core.arrays import Estimate
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
@@ -24,8 +24,8 @@ from calibrant.findings.documents.groups import GroupsEntry, Trend
 from calibrant.report.result import GroupsResult
 from calibrant.trust.audit import GroupOptions, across_models, groups_entry
 from calibrant.trust.grouping_loss import exact_difference, size_trend, tuned_pairs
+from calibrant.trust.segments.conditions import text_groups, word_vectors
 from calibrant.trust.segments.confidence_groups import GroupCorrector
-from calibrant.trust.segments.groups import text_groups, vector_matrix, word_vectors
 from calibrant.verbs._document import scores_document, with_rows
 from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import read_scores
@@ -146,7 +146,7 @@ def groups(
     opt.refuse_mended(table, save, "a saved correction")
     refuse_outcome(features, table["correct"])
     selection = [name for name in (*features, embed) if name is not None]
-    settings = {**asdict(choice), "models": models, **table_settings(table)}
+    settings = {**structs.asdict(choice), "models": models, **table_settings(table)}
     settings |= {name: value for name, value in (("sizes", sizes), ("tuned", tuned)) if value}
     # The seed stands beside them.
     del settings["seed"]
@@ -250,8 +250,26 @@ def _searched_rows(results: Sequence[GroupsEntry]) -> list[str]:
     ]
 
 
-@dataclass
-class _Columns:
+def vector_matrix(column: pl.Series) -> Floats:
+    """Return a column of vectors (embeddings, hidden states) as a matrix.
+
+    Examples
+    --------
+    >>> vector_matrix(pl.Series("v", [[1.0, 2.0], [3.0, 4.0]])).shape
+    (2, 2)
+    """
+    if not isinstance(column.dtype, pl.List | pl.Array):
+        raise InputError(f"{column.name!r} holds {column.dtype}, not vectors of numbers")
+    lengths = column.list.len() if isinstance(column.dtype, pl.List) else None
+    if column.null_count() or (lengths is not None and lengths.n_unique() != 1):
+        raise InputError(f"the vectors of {column.name!r} must all be there and of one length")
+    matrix = np.asarray(column.to_list(), dtype=np.float64)
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+        raise InputError(f"the vectors of {column.name!r} must hold finite numbers")
+    return matrix
+
+
+class _Columns(Struct):
     """What describes groups: texts and vectors become groups with names, and numbers for the loss.
 
     `numbers` are those of the `names` that serve the loss alone, `about` says what the groups are.
@@ -260,9 +278,9 @@ class _Columns:
     frame: pl.DataFrame
     dimensions: int
     seed: int
-    names: list[str] = field(default_factory=list)
-    numbers: list[str] = field(default_factory=list)
-    about: dict[str, Any] = field(default_factory=dict)
+    names: list[str] = []
+    numbers: list[str] = []
+    about: dict[str, Any] = {}
 
     def add(self, name: str) -> None:
         """Take a column as it is; rows of one that holds vectors are grouped by closeness."""
@@ -312,7 +330,7 @@ def _entry(
     block: ScoreBlock, columns: _Columns, options: GroupOptions, source: str
 ) -> tuple[GroupsEntry, GroupCorrector]:
     stream = named_stream(options.seed, *block.keys.items())
-    seeded = replace(options, seed=int(stream.integers(2**31)))
+    seeded = structs.replace(options, seed=int(stream.integers(2**31)))
     with error_about(f"model {block.keys['model']}, method {block.keys['method']}", source):
         return groups_entry(
             block.keys,

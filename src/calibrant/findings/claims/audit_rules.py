@@ -95,10 +95,6 @@ OVER = _direction("over_confident", "under_confident")
 UNDER = _direction("under_confident", "over_confident")
 
 
-def _subject(facts: Facts) -> str:
-    return f"{facts['name']}: calibration" if facts["named"] else "Calibration"
-
-
 def _cells(facts: Facts) -> str:
     """Say where the error was measured: bins are stated values and slices of the scale."""
     return f"in {count(facts['values'] + facts['slices'], 'bin')}"
@@ -113,7 +109,7 @@ MISCALIBRATED = rule(
     ),
     depends=lambda facts: "of_these" if "of_these" in facts else "grades",
     grades_sentence=grades_sentence,
-    subject=_subject,
+    subject=lambda facts: f"{facts['name']}: calibration" if facts["named"] else "Calibration",
     cells=_cells,
     few=_few_clusters,
 )

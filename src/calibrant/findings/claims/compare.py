@@ -58,17 +58,13 @@ def _undecided(facts: Facts) -> str:
     return "where" if facts["not_shown_on"] else "disagree"
 
 
-def _not_shown(facts: Facts) -> str:
-    return joined([WHERE[name] for name in facts["not_shown_on"]], most=4)
-
-
 BETTER = rule(
     "compare.better_calibrated",
     margin=COMPARISON_MARGIN,
     undecided=_undecided,
     place=place,
     certain=_certain,
-    not_shown=_not_shown,
+    not_shown=lambda facts: joined([WHERE[name] for name in facts["not_shown_on"]], most=4),
 )
 
 

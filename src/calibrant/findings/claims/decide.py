@@ -219,10 +219,6 @@ def _as_good(facts: Facts) -> str:
     return "always" if facts["single"] is None else "one"
 
 
-def _sizes(facts: Facts) -> str:
-    return points_range(*sorted((abs(facts["low"]), abs(facts["high"]))))
-
-
 REACHES = rule(
     "cascade.beats_largest",
     margin=_MARGIN,
@@ -231,7 +227,7 @@ REACHES = rule(
     asking=lambda facts: "some" if facts["single"] is None else "one",
     # The largest model is named again only where the sentence has not done so.
     always=lambda facts: facts["largest"] if facts["single"] else "it",
-    sizes=_sizes,
+    sizes=lambda facts: points_range(*sorted((abs(facts["low"]), abs(facts["high"])))),
 )
 
 

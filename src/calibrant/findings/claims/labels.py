@@ -381,7 +381,10 @@ def label_claims(
         if precision is not None:
             reached = entry.stop.half_width <= precision and entry.stop.stop
             outcome: Outcome = "shown" if reached else "undecided"
-            facts = {"more": entry.more_for_precision, "complete": entry.labelled == entry.n}
+            facts: Facts = {
+                "more": entry.more_for_precision,
+                "complete": entry.labelled == entry.n,
+            }
             claimed = entry.claimed_accuracy
             yield PRECISION.claim(outcome, about, facts, estimate=claimed, margin=precision)
         if threshold is not None and (bounds := entry.stop.bounds):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.document import Stored, read_by
@@ -17,15 +18,14 @@ from calibrant.data.features import as_frame
 from calibrant.metrics.recalibration.base import Calibrator
 from calibrant.metrics.recalibration.cross_fit import calibrator_from_dict
 from calibrant.trust.decision_risk import CostMatrix, expected_cost, pointwise_risk
-from calibrant.trust.policy_file import Cell, Row
+from calibrant.trust.policy import Cell, Row
 from calibrant.trust.trees.residuals import ResidualModel, residual_model_from_dict
 
 EVERY_QUESTION = {"every_question": "all"}
 """What is known of a question of which nothing is known beforehand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """What each model said to each query, models in order of cost.
 
     Parameters
@@ -51,7 +51,7 @@ class Answers:
     confidence: Floats
     correct: Floats
     cost: Floats
-    answer_features: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    answer_features: Mapping[str, pl.DataFrame] = {}
     vectors: Floats | None = None
 
     def __len__(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from calibrant.core.arrays import Floats, Ints, named_stream
 from calibrant.core.errors import InputError, require_choice, require_known
@@ -20,7 +21,7 @@ from calibrant.trust.deferral.answers import (
     gather_answers,
     model_matrix,
 )
-from calibrant.trust.policy_file import Row, Said, SavedPolicy, Step, stated_confidence
+from calibrant.trust.policy import Row, Said, SavedPolicy, Step, stated_confidence
 from calibrant.trust.trees.residuals import (
     SHARES,
     ResidualModel,
@@ -30,8 +31,7 @@ from calibrant.trust.trees.residuals import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """Per query, which model answers and how many were asked."""
 
     chosen: Ints

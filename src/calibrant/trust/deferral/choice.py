@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, named_stream
 from calibrant.core.errors import InputError
@@ -36,8 +36,7 @@ def per_question(mix: mixing.Mix, values: Floats) -> Floats:
     return np.asarray((1 - mix.share) * values[mix.first] + mix.share * values[mix.second])
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(Struct, frozen=True):
     """A strategy fitted on all rows; worth and cost of its settings on rows it had not seen."""
 
     fitted: FittedStrategy

@@ -3,18 +3,16 @@
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from scipy import special
 
-from calibrant.core.arrays import Floats
-from calibrant.core.arrays import Estimate
+from calibrant.core.arrays import Estimate, Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Mix:
+class Mix(Struct, frozen=True):
     """Settings `first` and `second`; `share` of the questions go to the second.
 
     `cost` and `accuracy` are those of the rows that chose it.
@@ -231,8 +229,7 @@ def certified_settings(
     return passing
 
 
-@dataclass(frozen=True, slots=True)
-class SplitMeans:
+class SplitMeans(Struct, frozen=True):
     """Means over splits: of a difference, of a share, of a cost.
 
     Splits of the same queries overlap, so their spread is multiplied by 1 / k + test / train

@@ -13,8 +13,7 @@ from calibrant.trust.deferral.cascade import Cascade
 from calibrant.trust.deferral.mixing import hash_share
 from calibrant.trust.deferral.router import Router
 from calibrant.trust.deferral.value import ValueModel
-from calibrant.trust.policy import Decision, Policy
-from calibrant.trust.policy_file import CONFIDENCE, Row, Said, Step, stated_confidence
+from calibrant.trust.policy import CONFIDENCE, Decision, Policy, Row, Said, Step, stated_confidence
 from calibrant.trust.traffic_shift import Profile
 
 

@@ -17,7 +17,7 @@ from calibrant.core.errors import InputError, require_choice
 from calibrant.data.features import FeatureEncoder, as_frame
 from calibrant.trust.deferral.answers import VECTOR, Aim, Answers, gather_answers
 from calibrant.trust.near_confidence import directions
-from calibrant.trust.policy_file import SCHEMA, Row, Said, SavedPolicy, Step
+from calibrant.trust.policy import SCHEMA, Row, Said, SavedPolicy, Step
 from calibrant.trust.trees.tree import Tree, grow_tree
 
 _CHUNK = 2_048
@@ -40,14 +40,6 @@ class Trees(Stored):
             columns.append(np.where(leaves >= 0, rates[leaves], overall))
         return np.stack(columns, axis=1)
 
-    def accuracy_one(self, row: Any) -> Floats:
-        """Return the same for one query, without the overhead of arrays."""
-        each = zip(self.trees, self.rates, self.overall, strict=True)
-        leaves = ((tree.apply_one(row), rates, overall) for tree, rates, overall in each)
-        return np.array(
-            [rates[place] if place >= 0 else overall for place, rates, overall in leaves]
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Neighbours(Stored):
@@ -67,10 +59,6 @@ class Neighbours(Stored):
             nearest = np.argpartition(distance, self.k - 1, axis=1)[:, : self.k]
             result[start : start + _CHUNK] = self.hits[nearest].mean(axis=1)
         return result
-
-    def accuracy_one(self, row: Any) -> Floats:
-        """Return the same for one query."""
-        return np.asarray(self.accuracy(np.array([row]))[0])
 
 
 _LEARNED: dict[str, type[Trees | Neighbours]] = {"tree": Trees, "knn": Neighbours}
@@ -196,7 +184,7 @@ class Router(SavedPolicy):
         """Return which model to ask, or to answer with it once it was asked."""
         if answers_so_far:
             return Step("answer", next(iter(answers_so_far)))
-        accuracy = self.learned_.accuracy_one(self._row(features))
+        accuracy = self.learned_.accuracy(np.array([self._row(features)]))[0]
         return Step("ask", self.models[int(np.argmax(self.willingness * accuracy - self.price_))])
 
     def _row(self, features: Row) -> Any:

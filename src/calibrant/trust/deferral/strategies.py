@@ -1,13 +1,12 @@
 """Strategies of asking, each as a curve of cost against accuracy; what is chosen among them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
-from calibrant.core.arrays import Floats, Ints, Mask
-from calibrant.core.arrays import Estimate
+from calibrant.core.arrays import Estimate, Floats, Ints, Mask
 from calibrant.trust.decision_risk import CostMatrix
 from calibrant.trust.deferral.answers import Aim, Answers
 from calibrant.trust.deferral.cascade import Cascade, choose
@@ -36,8 +35,7 @@ _VALUE_POINTS = 20
 Points = list[tuple[Ints, Floats]]
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyOptions:
+class StrategyOptions(Struct, frozen=True):
     """Options that all strategies share; see `Cascade` and `Router`.
 
     `tolerance` is a further, last setting of the strategies ``"risk"`` and ``"excess"``.
@@ -54,8 +52,7 @@ class StrategyOptions:
     strategies: tuple[str, ...] = ("value", "risk", "calibration", "confidence", "router")
 
 
-@dataclass(frozen=True, slots=True)
-class CostCurve:
+class CostCurve(Struct, frozen=True):
     """Mean cost and accuracy per setting of the dial, cheapest setting last.
 
     `right` and `spent`: what each answer was worth and cost, shape (settings, queries).
@@ -64,12 +61,11 @@ class CostCurve:
     dial: Floats
     cost: Floats
     accuracy: Floats
-    right: Floats = field(repr=False)
-    spent: Floats = field(repr=False)
+    right: Floats
+    spent: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class FittedStrategy:
+class FittedStrategy(Struct, frozen=True):
     """A fitted strategy: its policy, the settings of its dial, and its curve on each part."""
 
     name: str
@@ -95,8 +91,7 @@ def fit_strategies(
     return [fitting.strategy(name) for name in options.strategies]
 
 
-@dataclass(frozen=True, slots=True)
-class _Fitting:
+class _Fitting(Struct, frozen=True):
     """The answers that fit, those that measure, and those whose risks are the settings."""
 
     train: Answers
@@ -216,8 +211,7 @@ def pareto(cost: Floats, accuracy: Floats) -> Mask:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What the policy is to reach.
 
     Parameters
@@ -241,8 +235,7 @@ class Target:
     strategy: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenPolicy:
+class ChosenPolicy(Struct, frozen=True):
     """The policy chosen and why.
 
     Parameters
@@ -273,6 +266,6 @@ class ChosenPolicy:
     accuracy: Estimate
     cost: Estimate
     gain: Estimate
-    reasons: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = {}
     certified: int | None = None
     how: str = ""

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, named_stream
@@ -40,8 +40,7 @@ _FEWEST = 20
 Measured: TypeAlias = tuple[float, float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class SplitPlan:
+class SplitPlan(Struct, frozen=True):
     """How queries are dealt: a test part, and within the rest a part that picks the settings."""
 
     splits: int = 20
@@ -52,8 +51,7 @@ class SplitPlan:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """What one split gave: curves on the test part, and numbers by model, strategy and setting.
 
     `paths`: what the cheapest and the dearest path cost, as shares of the largest model's cost.
@@ -65,11 +63,6 @@ class _Run:
     paths: dict[str, Floats]
     areas: dict[str, float]
     points: dict[str, dict[str, Measured]]
-
-    @property
-    def relative_cost(self) -> Floats:
-        """What each model costs, as a share of the largest one's cost."""
-        return np.asarray(self.cost / self.cost[-1])
 
 
 def tournament(
@@ -256,7 +249,7 @@ def _models(answers: Answers, runs: list[_Run], means: SplitMeans) -> list[Casca
         CascadeModel(
             model=name,
             accuracy=means.share([run.accuracy[position] for run in runs]),
-            relative_cost=means.positive([run.relative_cost[position] for run in runs]),
+            relative_cost=means.positive([run.cost[position] / run.cost[-1] for run in runs]),
             mean_cost=float(answers.cost[:, position].mean()),
             without_confidence=int(np.isnan(answers.confidence[:, position]).sum()),
         )

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
-from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import expit
 
 from calibrant.core.arrays import Floats, Ints, Mask
@@ -22,7 +22,7 @@ from calibrant.data.mend.learned_score import Columns
 from calibrant.metrics.stats.regressions import intercept_free, ridge_logistic
 from calibrant.trust.deferral.answers import Aim, Answers
 from calibrant.trust.near_confidence import ridge_linear
-from calibrant.trust.policy_file import Row
+from calibrant.trust.policy import Row
 
 Asked = tuple[int, ...]
 
@@ -45,7 +45,7 @@ def asked_sets(count: int) -> list[Asked]:
     return [request for size in range(count + 1) for request in combinations(range(count), size)]
 
 
-class StateTable(NamedTuple):
+class StateTable(Struct, frozen=True):
     """Rows with the chances and costs of every model in every state."""
 
     answers: Answers

@@ -1,9 +1,9 @@
-"""Rules that say who belongs to a group: written by people, listed for a search, applied alike."""
+"""Who belongs to a group: by rules that people wrote or a search lists, or by like texts."""
 
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
 
-from calibrant.core.arrays import Ints, Mask
+from calibrant.core.arrays import Array, Floats, Ints, Mask
 from calibrant.core.document import Stored
 from calibrant.core.errors import InputError, require_known
 from calibrant.data.features import level_text
-from calibrant.trust.policy_file import Row
+from calibrant.trust.near_confidence import (
+    directions,
+)
+from calibrant.trust.policy import Row
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "<": operator.lt,
@@ -155,8 +159,7 @@ MOST_PAIRS = 20_000
 _INTERVALS = ({"<=", ">"}, {"<=", ">="})
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """Rules of one or two conditions, kept as the conditions' masks.
 
     Parameters
@@ -280,3 +283,114 @@ def short_decimal(low: float, high: float) -> float:
         if low <= candidate < high:
             return candidate
     return low
+
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_TYPICAL = 3
+_EXAMPLES = 3
+_ROWS_PER_GROUP = 150
+_MOST_GROUPS = 16
+_COMPONENTS = 20
+
+
+class TextGroups(Struct, frozen=True):
+    """Which group each row belongs to, and what the groups are about.
+
+    Parameters
+    ----------
+    label
+        Name of the group per row: its typical words, or its number where there are no texts.
+    about
+        Per label: typical words, up to three examples and the number of rows.
+    """
+
+    label: list[str]
+    about: dict[str, dict[str, Any]]
+
+
+def word_vectors(texts: Sequence[str], *, seed: int = 0) -> Floats:
+    """Return vectors from the words alone, for tables without an embedding.
+
+    Examples
+    --------
+    >>> word_vectors(["red green", "red blue", "old town", "new town"]).shape[0]
+    4
+    """
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    table = TfidfVectorizer(stop_words="english", min_df=1, sublinear_tf=True).fit_transform(texts)
+    width = min(_COMPONENTS, min(table.shape) - 1)
+    if width < 1:
+        raise InputError("the texts have too few different words to be grouped")
+    return np.asarray(TruncatedSVD(width, random_state=seed).fit_transform(table))
+
+
+def text_groups(
+    vectors: Floats, texts: Sequence[str] | None = None, *, count: int | None = None, seed: int = 0
+) -> TextGroups:
+    """Group rows whose vectors are close; no outcome enters.
+
+    Parameters
+    ----------
+    vectors
+        One vector per row.
+    texts
+        Text per row, for names and examples.
+    count
+        Number of groups; by default one per 150 rows, from 2 to 16.
+    seed
+        Seed of the grouping.
+
+    Examples
+    --------
+    >>> texts = ["capital of france", "capital of spain"] * 40 + ["seven plus two"] * 40
+    >>> found = text_groups(word_vectors(texts), texts, count=2)
+    >>> sorted(item["n"] for item in found.about.values())
+    [40, 80]
+    """
+    from sklearn.cluster import KMeans
+
+    points = directions(vectors)
+    if count is None:
+        count = min(_MOST_GROUPS, max(2, len(points) // _ROWS_PER_GROUP))
+    count = min(count, len(np.unique(points.round(6), axis=0)))
+    clusters = KMeans(count, n_init=4, random_state=seed).fit(points)
+    code = clusters.labels_
+    near = np.linalg.norm(points - clusters.cluster_centers_[code], axis=1)
+    names = _names(code, texts, count)
+    about = {}
+    for number, name in enumerate(names):
+        rows = np.flatnonzero(code == number)
+        closest = rows[np.argsort(near[rows], kind="stable")]
+        examples = [] if texts is None else list(dict.fromkeys(texts[row] for row in closest))
+        words = [] if texts is None else name.split(", ")
+        about[name] = {"words": words, "examples": examples[:_EXAMPLES], "n": len(rows)}
+    return TextGroups([names[number] for number in code], about)
+
+
+def _names(code: Array, texts: Sequence[str] | None, count: int) -> list[str]:
+    """Name each group by the words that set it apart from the others."""
+    if texts is None:
+        return [f"cluster {number + 1}" for number in range(count)]
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    observed: dict[str, Floats] = {}
+    sizes = np.bincount(code, minlength=count).astype(np.float64)
+    for number, text in zip(code, texts, strict=True):
+        for word in set(_WORD.findall(text.lower())) - ENGLISH_STOP_WORDS:
+            observed.setdefault(word, np.zeros(count))[number] += 1
+    names: list[str] = []
+    for number in range(count):
+        score = {word: _typical(counts, sizes, number) for word, counts in observed.items()}
+        best = sorted(score, key=lambda word: (-score[word], word))[:_TYPICAL]
+        name = ", ".join(best) or f"group {number + 1}"
+        names.append(name if name not in names else f"{name}, group {number + 1}")
+    return names
+
+
+def _typical(counts: Floats, sizes: Floats, number: int) -> float:
+    """Weigh how common a word is in the group by how much rarer it is elsewhere."""
+    inside = (counts[number] + 0.5) / (sizes[number] + 1)
+    others = (counts.sum() - counts[number] + 0.5) / (sizes.sum() - sizes[number] + 1)
+    return float(inside * np.log(inside / others))

@@ -9,14 +9,19 @@ its echoes (parts of it, unions with it) do not appear again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import ndtr
 
-from calibrant.core.arrays import Floats, Mask
-from calibrant.trust.near_confidence import ConfidenceCells, project, projector
+from calibrant.core.arrays import Estimate, Floats, Mask
+from calibrant.findings.documents.groups import Ends, GroupEntry
+from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
+from calibrant.trust.near_confidence import (
+    ConfidenceCells,
+    project,
+    projector,
+)
 from calibrant.trust.segments.conditions import Candidates, GroupRule
 
 _DRAWS = 499
@@ -31,8 +36,7 @@ _LEAST_LEFT = 0.25
 _SPENT = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class TestedGroup:
+class TestedGroup(Struct, frozen=True):
     """A group against rows of equal confidence; above 0 it is over-confident.
 
     Parameters
@@ -76,8 +80,7 @@ class TestedGroup:
         return abs(self.statistic) > self.critical
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Struct, frozen=True):
     """Per rule: over-confidence, its error, the spread of its sum, and whether it is tested."""
 
     gap: Floats
@@ -91,7 +94,7 @@ class Sums:
         return np.where(self.usable, self.gap / self.error, 0.0)
 
 
-class Redrawn(NamedTuple):
+class Redrawn(Struct, frozen=True):
     """The largest ratio of each redrawn data set, and what a ratio must exceed."""
 
     largest: Floats
@@ -112,8 +115,7 @@ class Redrawn(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """What the search found.
 
     Parameters
@@ -269,3 +271,57 @@ def _redrawn(
             largest = np.maximum(largest, ratio[:, usable].max(axis=1))
     allowed = int(_SPENT * alpha * (_DRAWS + 1) + 1e-9)
     return Redrawn(largest, float(np.sort(largest)[-allowed]) if allowed else np.inf)
+
+
+Group = GroupEntry
+
+
+class SearchedGroup(Struct, frozen=True):
+    """What the search says of a group, and its rows.
+
+    `kind`: ``"found"`` (stands out beyond the overall error), ``"named"`` (written by the user) or
+    ``"value"`` (one value or cut of one feature). `echo_of`: the flagged group that explains why
+    this one looks unusual. `stretch`: it is a stretch of the confidence.
+    """
+
+    finding: TestedGroup
+    kind: str
+    mask: Mask
+    flagged: bool
+    echo_of: str | None = None
+    stretch: bool = False
+
+
+def describe(
+    judged: SearchedGroup, confidence: Floats, correct: Floats, level: float
+) -> GroupEntry:
+    """Return a group with its plain numbers beside what the search says of it."""
+    finding = judged.finding
+    f, y = confidence[judged.mask], correct[judged.mask]
+    n = len(f)
+    rate = float(y.mean())
+    low, high = wilson_interval(rate, n, level)
+    gap = f - y
+    reach = normal_quantile(level) * float(gap.std(ddof=1)) / n**0.5
+    mean = float(gap.mean())
+    beyond = Estimate(
+        finding.gap, *finding.interval, n=n, level=level, interval="simultaneous over all rules"
+    )
+    return GroupEntry(
+        rule=finding.rule.label,
+        kind=judged.kind,
+        n=n,
+        mean_confidence=float(f.mean()),
+        rate=rate,
+        rate_interval=Ends(low=float(low), high=float(high)),
+        gap=mean,
+        gap_interval=Ends(low=mean - reach, high=mean + reach),
+        gap_recalibrated=finding.gap,
+        beyond=beyond,
+        direction="over-confident" if finding.gap > 0 else "under-confident",
+        p_value=finding.p_value,
+        p_adjusted=finding.p_adjusted,
+        flagged=judged.flagged,
+        echo_of=judged.echo_of,
+        stretch=judged.stretch,
+    )

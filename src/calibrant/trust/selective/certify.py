@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import betainc
 
 from calibrant.core.arrays import Floats, Ints, Mask
@@ -19,8 +20,7 @@ from calibrant.core.errors import InputError
 STARTS = {0.0: 0.7, 0.1: 0.1, 0.3: 0.1, 0.6: 0.1}
 
 
-@dataclass(frozen=True, slots=True)
-class Certified:
+class Certified(Struct, frozen=True):
     """The thresholds that passed, strictest first; none where nothing is certified."""
 
     passed: Floats
@@ -31,8 +31,7 @@ class Certified:
         return float(self.passed[-1]) if len(self.passed) else None
 
 
-@dataclass(frozen=True, slots=True)
-class TrafficMix:
+class TrafficMix(Struct, frozen=True):
     """Unlabelled traffic that the labels are weighted to, group by group.
 
     Parameters

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec.structs import replace
 
-from calibrant.core.arrays import Floats, Ints, named_stream
+from calibrant.core.arrays import Estimate, Floats, Ints, named_stream
 from calibrant.core.errors import InputError
-from calibrant.core.arrays import Estimate
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.data.mend.learned_score import LearnedScore
 from calibrant.findings.documents.decisions import (
@@ -25,8 +24,7 @@ from calibrant.findings.documents.decisions import (
     ThresholdPoint,
 )
 from calibrant.metrics.stats.intervals import wilson_estimate
-from calibrant.trust.policy import RawScore, Score, SelectivePolicy
-from calibrant.trust.policy_file import CONFIDENCE
+from calibrant.trust.policy import CONFIDENCE, RawScore, Score, SelectivePolicy
 from calibrant.trust.selective.certify import (
     AskingCosts,
     Certified,

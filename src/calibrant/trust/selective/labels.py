@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from scipy.special import betaincinv, expit
 
-from calibrant.core.arrays import Floats, Ints, Mask
+from calibrant.core.arrays import Estimate, Floats, Ints, Mask
 from calibrant.core.errors import InputError
-from calibrant.core.arrays import Estimate
 from calibrant.findings.documents.decisions import (
     AnsweredGroup,
     AskedGroup,
@@ -24,8 +23,7 @@ from calibrant.findings.documents.decisions import (
 )
 from calibrant.metrics.stats.intervals import mean_estimate, wilson_estimate
 from calibrant.metrics.stats.regressions import logistic_fit
-from calibrant.trust.policy import Score, SelectivePolicy
-from calibrant.trust.policy_file import CONFIDENCE
+from calibrant.trust.policy import CONFIDENCE, Score, SelectivePolicy
 from calibrant.trust.selective.certify import (
     STARTS,
     AskingCosts,
@@ -47,8 +45,7 @@ LEAST_LABELS = 15
 _FOLDS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class CertifyingLabels:
+class CertifyingLabels(Struct, frozen=True):
     """The labels that certify: score, error and group (a number) of each; the traffic, if any.
 
     `answerable` is the share of the coming questions that have no category without enough labels;
@@ -162,7 +159,7 @@ def labelled_policy(
     score: Score,
     threshold: float | None,
     limits: Mapping[str, float],
-    answered: Estimate,
+    share: Estimate,
     error: Estimate,
     confidence: Floats,
     *,
@@ -177,8 +174,8 @@ def labelled_policy(
         As in `SelectivePolicy`.
     limits
         ``max_error`` and ``delta``.
-    answered, error
-        What is answered on the labels, and the error among it.
+    share, error
+        Share of the labels that is answered, and the error among it.
     confidence
         Confidences that later traffic is held against.
     """
@@ -188,11 +185,11 @@ def labelled_policy(
         "for": "labelled",
         "group": None,
         "traffic_rows": None,
-        "share_answered": answered,
+        "share_answered": share,
         "error_among_answered": error,
     }
     profile = Profile.of(pl.DataFrame({CONFIDENCE: confidence}))
-    return SelectivePolicy(score, threshold, promise, made, answered.n, fitted_on, profile)
+    return SelectivePolicy(score, threshold, promise, made, share.n, fitted_on, profile)
 
 
 def decide_entry(model: str, method: str, policy: SelectivePolicy, **more: Any) -> DecideEntry:

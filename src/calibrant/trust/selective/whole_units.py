@@ -187,10 +187,10 @@ class WholeUnits:
         ]
         cut = np.inf if place is None else place
         self._wrong = (requirement > 0).astype(np.float64)
-        answered = wilson_estimate(float((c > cut).mean()), count)
+        share = wilson_estimate(float((c > cut).mean()), count)
         error = proportions(np.array([(requirement > cut).sum() * 1.0]), np.array([count]))[0]
         limits = {"max_error": limit, "delta": self.delta}
-        self.policy_ = labelled_policy(UnitScore(DROP), place, limits, answered, error, c, **about)
+        self.policy_ = labelled_policy(UnitScore(DROP), place, limits, share, error, c, **about)
         self.unit_ = self._described(None, None)
         return self
 

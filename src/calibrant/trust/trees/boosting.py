@@ -8,10 +8,9 @@ public class of it says where its trees split, and a policy that is saved has to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from calibrant.core.arrays import Floats, Ints, Mask, named_stream
 from calibrant.data.features import FeatureEncoder
@@ -31,8 +30,7 @@ _SMOOTH = 10.0
 _ENTRIES = 300_000
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """How far a tree grows, and by how many rows its leaves are drawn towards 0."""
 
     depth: int = 3
@@ -40,8 +38,7 @@ class Growth:
     ridge: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(Struct, frozen=True):
     """Features as codes of bins, shape (features, rows), with a mark at those of categories."""
 
     codes: Ints
@@ -151,8 +148,7 @@ def boosted_trees(
     return boosted
 
 
-@dataclass(frozen=True, slots=True)
-class _Grown:
+class _Grown(Struct, frozen=True):
     """Trees level by level: the feature of each node, and which of its bins go right.
 
     `value` is that of each leaf, `fitted` that of each row.

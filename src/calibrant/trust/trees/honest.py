@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from calibrant.core.arrays import Floats, Mask, named_stream
 from calibrant.core.document import Stored
 from calibrant.core.errors import InputError
 from calibrant.data.features import FeatureEncoder, as_frame
-from calibrant.trust.policy_file import Row
+from calibrant.trust.policy import Row
 from calibrant.trust.trees.tree import Tree, grow_tree
 
 Ints = npt.NDArray[np.integer]
 
 
-@dataclass(frozen=True, slots=True)
-class RegionMoments:
+class RegionMoments(Struct, frozen=True):
     """Count, mean and unbiased variance (NaN below two rows) of residuals per region."""
 
     n: npt.NDArray[np.int64]
@@ -27,8 +27,7 @@ class RegionMoments:
     variance: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionLoss:
+class PartitionLoss(Struct, frozen=True):
     """The loss that a partition captures.
 
     Parameters

@@ -19,7 +19,7 @@ from calibrant.data.features import FeatureEncoder, as_frame
 from calibrant.metrics.recalibration.base import Calibrator
 from calibrant.metrics.recalibration.calibrators import PlattCalibrator
 from calibrant.metrics.recalibration.cross_fit import CALIBRATORS
-from calibrant.trust.policy_file import Row
+from calibrant.trust.policy import Row
 from calibrant.trust.trees.boosting import Growth, boosted_trees
 from calibrant.trust.trees.honest import HonestTree, PartitionLoss
 from calibrant.trust.trees.tree import Tree
