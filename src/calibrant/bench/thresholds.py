@@ -90,11 +90,11 @@ def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, object
 
 
 def development_part(
-    question_id: Sequence[str], strata: Sequence[str], *, share: float = 0.2, seed: int = 0
+    question_id: Sequence[str], strata: Sequence[str], *, seed: int = 0
 ) -> NDArray[np.bool_]:
     """Return which rows belong to the development part.
 
-    The part holds `share` of the questions of every stratum (rounded). A question is in it
+    The part holds a fifth of the questions of every stratum (rounded). A question is in it
     under every model and method.
 
     Examples
@@ -102,18 +102,17 @@ def development_part(
     >>> development_part([f"q{i}" for i in range(10)], ["a"] * 10).tolist().count(True)
     2
     """
-    if not 0 < share < 1:
-        raise InputError(f"the development share lies between 0 and 1, got {share}")
     names = np.asarray(question_id).astype(str)
     groups = np.asarray(strata).astype(str)
     choice: set[str] = set()
     for group in sorted(set(groups.tolist())):
         questions = sorted(set(names[groups == group].tolist()))
         order = named_stream(seed, "development", group).permutation(len(questions))
-        choice.update(questions[index] for index in order[: round(share * len(questions))])
+        choice.update(questions[index] for index in order[: round(_DEVELOPMENT * len(questions))])
     return np.array([name in choice for name in names.tolist()])
 
 
+_DEVELOPMENT = 0.2
 GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
 
@@ -123,7 +122,6 @@ def tune_aggregation(
     *,
     methods: Sequence[str] = ("sca", "snca", "sfca"),
     grid: Sequence[float] | None = None,
-    share: float = 0.2,
     level: float = 0.95,
     seed: int = 0,
     **options: Any,
@@ -141,8 +139,6 @@ def tune_aggregation(
     grid
         Thresholds to try; None: for sca quantiles of the masses at hand (`mass_grid`), for shares
         of the mass (snca, sfca) a fixed grid up to 0.5.
-    share
-        Share of the questions of every domain that makes the development part.
     level, seed
         Coverage of the intervals; seed of the split.
     **options
@@ -164,7 +160,7 @@ def tune_aggregation(
         .join(questions.select("question_id", "k", "domain"), on="question_id")
     )
     return [
-        tune_scores(part, share=share, level=level, seed=seed)
+        tune_scores(part, level=level, seed=seed)
         for part in frame.sort("model", "method", "tau", "question_id").partition_by(
             ["model", "method"], maintain_order=True
         )
@@ -180,22 +176,19 @@ def _grid(method: str, table: DrawTable, grid: Sequence[float] | None) -> Sequen
     return sorted({default, *fitting})
 
 
-def tune_scores(
-    frame: pl.DataFrame, *, share: float = 0.2, level: float = 0.95, seed: int = 0
-) -> dict[str, Any]:
+def tune_scores(frame: pl.DataFrame, *, level: float = 0.95, seed: int = 0) -> dict[str, Any]:
     """Return the threshold of one method with the highest macro AUROC on the development part.
 
     Parameters
     ----------
     frame
         Scores of one model and method at every threshold ``tau``, the same questions at each.
-    share, level, seed
+    level, seed
         As in `tune_aggregation`; the smallest threshold wins a tie.
     """
     by_tau = {float(part["tau"][0]): ScoreRows.of(part) for part in frame.partition_by("tau")}
     first = by_tau[min(by_tau)]
-    questions = (first.question.tolist(), first.domain.tolist())
-    development = development_part(*questions, share=share, seed=seed)
+    development = development_part(first.question.tolist(), first.domain.tolist(), seed=seed)
     method = str(frame["method"][0])
     default = METHODS[method].default_tau or 0.0
     head = {

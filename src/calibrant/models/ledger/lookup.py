@@ -213,7 +213,7 @@ class LedgerLookup:
 
     def claimed_by_id(self, request_ids: Sequence[int]) -> dict[int, set[int]]:
         """Return the draw indices that other live sessions are asking for right now."""
-        live = self._leases.split(self._reader)[0] - {self._session}
+        live = self._other_sessions()
         if not live:
             return {}
         claimed: dict[int, set[int]] = {}
@@ -311,6 +311,9 @@ class LedgerLookup:
                 yield from (db or self._reader).execute(query.format(marks), batch)
             except sqlite3.Error as error:
                 raise ledger_error(error, self.path) from error
+
+    def _other_sessions(self) -> set[int]:
+        return self._leases.split(self._reader)[0] - {self._session}
 
     # -- calls that are about to be sent, inside `writing` ---------------------------------
 
