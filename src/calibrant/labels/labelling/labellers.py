@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -156,8 +156,7 @@ def judged_pool(pool: LabelPool) -> dict[str, object]:
     >>> judged_pool(LabelPool(p, known, judge))["accuracy"]["width_ratio"] < 0.7
     True
     """
-    plain = LabelPool(pool.confidence, pool.correct, None, pool.bins, pool.draws)
-    pair, alone = pool_estimate(pool), pool_estimate(plain)
+    pair, alone = pool_estimate(pool), pool_estimate(replace(pool, side=None))
     p, n = pool.confidence, alone.ece.n
     verdict = np.zeros_like(p) if pool.side is None else pool.side[:, 0]
     document: dict[str, object] = {"gold_labels": n, "judge_labels": int(p.size), "bins": []}
@@ -166,17 +165,17 @@ def judged_pool(pool: LabelPool) -> dict[str, object]:
         ("brier", pair.brier, alone.brier, (p - verdict) ** 2),
         ("gap", pair.mean_gap, alone.mean_gap, p - verdict),
     ):
-        ratio = _ratio(with_judge, without)
-        saved = max(0, round(n * (1 / ratio**2 - 1))) if ratio > 0 else 0
-        judge = float(verdicts.mean())
-        document[name] = JudgedEstimate(with_judge, without, judge, None, ratio, saved)
+        document[name] = _judged(with_judge, without, float(verdicts.mean()))
     return document
 
 
-def _ratio(estimate: Estimate, peer: Estimate) -> float:
-    """Return the width of an interval, as a multiple of another's."""
-    width = peer.high - peer.low
-    return (estimate.high - estimate.low) / width if width > 0 else 1.0
+def _judged(
+    combined: Estimate, alone: Estimate, judge: float, weight: float | None = None
+) -> JudgedEstimate:
+    width = alone.high - alone.low
+    ratio = (combined.high - combined.low) / width if width > 0 else 1.0
+    saved = max(0, round(alone.n * (1 / ratio**2 - 1))) if ratio > 0 else 0
+    return JudgedEstimate(combined, alone, judge, weight, ratio, saved)
 
 
 class JudgedEstimate(Part, frozen=True):
@@ -266,11 +265,9 @@ def judged_mean(
     variance += trust**2 * judge_variance / extra if extra else 0.0
     alone = float(spread[0, 0]) / n
     quantile = float(stdtrit(n - 1, (1 + level) / 2))
-    saved = max(0, round(n * (alone / variance - 1))) if variance > 0 else 0
     combined = _interval(value, quantile * variance**0.5, n, level)
     gold_only = _interval(float(y.mean()), quantile * alone**0.5, n, level)
-    ratio = _ratio(combined, gold_only)
-    return JudgedEstimate(combined, gold_only, float(pooled.mean()), trust, ratio, saved)
+    return _judged(combined, gold_only, float(pooled.mean()), trust)
 
 
 def judged_estimates(

@@ -1,6 +1,8 @@
 """A pool of answers, some of them labelled: how these were drawn, and what other models say."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -60,6 +62,11 @@ class LabelDraws:
     labelled: tuple[int, ...]
     order: Indices | None = None
     along: Floats | None = None
+
+    def only(self, items: Indices) -> LabelDraws:
+        """Return how these items came to be labelled; an item may occur more than once."""
+        columns = {name: getattr(self, name) for name in ("wave", "pi", "order", "along")}
+        return replace(self, **{k: v[items] for k, v in columns.items() if v is not None})
 
 
 def pool_cells(confidence: Floats, slices: int = 15) -> Indices:
@@ -322,7 +329,6 @@ def share_left(pool: LabelPool) -> float:
     lab = np.flatnonzero(pool.labelled)
     y, weight = pool.correct[lab], pool.weights()
     residual = y - cross_fitted(features(pool), lab, y, weight)[lab]
-    plain = LabelPool(pool.confidence, pool.correct, None, pool.bins, pool.draws)
-    alone = y - cross_fitted(features(plain), lab, y, weight)[lab]
+    alone = y - cross_fitted(features(replace(pool, side=None)), lab, y, weight)[lab]
     base = float(weight @ alone**2)
     return float(weight @ residual**2) / base if base > 0 else 1.0

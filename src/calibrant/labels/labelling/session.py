@@ -4,6 +4,7 @@ What is labelled is an answer to a question. One label serves every model that g
 and every method that scored it.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,7 +70,28 @@ class LabelledBlock:
     pool: LabelPool
 
 
-class LabelSession:
+class DrawnItems(ABC):
+    """Items that people get in waves, each with its place in a table."""
+
+    store: LabelStore
+    place_of: dict[ItemKey, int]
+
+    @abstractmethod
+    def _draw(self) -> bool:
+        """Draw a further wave; return whether there was one left."""
+
+    def states(self) -> list[ItemState]:
+        """Return what is known about every drawn item of this table."""
+        return [state for state in self.store.states() if state.item.key in self.place_of]
+
+    def take(self, who: str, count: int = 1, *, keeps: bool = False) -> list[StoredItem]:
+        """Give a person items to label, drawing further waves while there are any."""
+        while self.store.open_for(who) < count and self._draw():
+            pass
+        return self.store.take(who, count, keeps=keeps)
+
+
+class LabelSession(DrawnItems):
     """Rows of a pool joined with the labels that people made.
 
     Parameters
@@ -130,7 +152,7 @@ class LabelSession:
         self.question_of = np.array(
             [request.setdefault(key.question_id, len(request)) for key in self.keys]
         )
-        self._place = place
+        self.place_of = place
         self.confidence = rows["confidence"].cast(pl.Float64).to_numpy()
         self.existing = np.full(len(self.keys), np.nan)
         if existing is not None:
@@ -147,10 +169,6 @@ class LabelSession:
 
     # -- labels ---------------------------------------------------------------------------
 
-    def states(self) -> list[ItemState]:
-        """Return what is known about every drawn item of this pool."""
-        return [state for state in self.store.states() if state.item.key in self._place]
-
     def labels(self, states: list[ItemState] | None = None) -> tuple[Floats, LabelDraws]:
         """Return the outcome of every item (NaN where open) and how the items were drawn."""
         item_states = self.states() if states is None else states
@@ -166,7 +184,7 @@ class LabelSession:
             wave[graded], pi[graded], correct[graded] = 1, before / count, self.existing[graded]
         labelled = [before] * first + [0] * (len(waves) - first)
         for state in item_states:
-            item = self._place[state.item.key]
+            item = self.place_of[state.item.key]
             number = state.item.wave + first
             wave[item], pi[item] = number, state.item.pi
             if state.item.along is not None:
@@ -184,12 +202,8 @@ class LabelSession:
         for part in table.partition_by(["model", "method"], maintain_order=True):
             rows = part["place"].to_numpy().astype(np.intp)
             item = self.item_of[rows]
-            order = None if draws.order is None else draws.order[item]
-            extra = None if draws.along is None else draws.along[item]
-            own = LabelDraws(
-                draws.wave[item], draws.pi[item], draws.waves, draws.labelled, order, extra
-            )
             side = None if self.side is None else self.side[rows]
+            own = draws.only(item)
             pool = LabelPool(self.confidence[rows], correct[item], side, self.bins, own)
             keys = {name: str(part[name][0]) for name in ("model", "method")}
             entries.append(LabelledBlock(keys, rows, pool))
@@ -242,13 +256,6 @@ class LabelSession:
 
     # -- giving out -----------------------------------------------------------------------
 
-    def take(self, who: str, count: int = 1, *, keeps: bool = False) -> list[StoredItem]:
-        """Give a person items to label, drawing further waves while the pool lasts."""
-        while self.store.open_for(who) < count:
-            if not self._draw():
-                break
-        return self.store.take(who, count, keeps=keeps)
-
     def _draw(self) -> bool:
         pool = self._drawn_from()
         number = len(self.store.waves()) + 1
@@ -283,7 +290,7 @@ class LabelSession:
 
     def row(self, item: StoredItem) -> dict[str, Any]:
         """Return the first row of the pool that holds this item."""
-        place = self._place.get(item.key)
+        place = self.place_of.get(item.key)
         if place is None:
             raise InputError(
                 f"item {item.key.question_id!r} was drawn from another table or by other columns",

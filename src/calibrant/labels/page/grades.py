@@ -18,7 +18,7 @@ from calibrant.data.label_store import LabelStore
 from calibrant.data.sources.drawn_labels import ANSWER, checks_path, study_grades
 from calibrant.data.sources.provenance import document_head
 from calibrant.data.tables import with_question_columns
-from calibrant.labels.labelling.session import people_of
+from calibrant.labels.labelling.session import DrawnItems, people_of
 from calibrant.labels.page.server import Progress
 from calibrant.metrics.stats.graded_checks import CheckedGrades, Graded, choose_checks
 from calibrant.metrics.stats.graded_estimates import graded_accuracy
@@ -31,7 +31,7 @@ _WHY = "See what the checked grades change"
 
 
 @dataclass
-class GradeSession:
+class GradeSession(DrawnItems):
     """Graded answers of a study while people check them; confidence and verdict stay hidden.
 
     Parameters
@@ -53,24 +53,14 @@ class GradeSession:
 
     def __post_init__(self) -> None:
         self.keys = [ItemKey(q, a, m) for q, m, a in self.rows.select(ANSWER).iter_rows()]
-        self._place = {key: number for number, key in enumerate(self.keys)}
-
-    def states(self) -> list[ItemState]:
-        """Return what is known about every drawn answer."""
-        return [state for state in self.store.states() if state.item.key in self._place]
+        self.place_of = {key: number for number, key in enumerate(self.keys)}
 
     def row(self, item: StoredItem) -> dict[str, Any]:
         """Return the row of a drawn answer."""
-        place = self._place.get(item.key)
+        place = self.place_of.get(item.key)
         if place is None:
             raise InputError(f"item {item.key.question_id!r} is not in this study")
         return self.rows.row(place, named=True)
-
-    def take(self, who: str, count: int = 1, *, keeps: bool = False) -> list[StoredItem]:
-        """Give a person answers to check, drawing further waves while there are any."""
-        while self.store.open_for(who) < count and self._draw():
-            pass
-        return self.store.take(who, count, keeps=keeps)
 
     @cached_property
     def _models(self) -> dict[str, tuple[Indices, Graded]]:
@@ -86,7 +76,7 @@ class GradeSession:
 
     def _draw(self) -> bool:
         """Draw a wave: each model's own share, so that every part of it holds all strata."""
-        draws = {self._place.get(item.key) for item in self.store.items()}
+        draws = {self.place_of.get(item.key) for item in self.store.items()}
         wave = len(self.store.waves()) + 1
         rng = named_stream(self.seed, "grades", wave)
         each = max(_LEAST_WAVE, self.wave // len(self._models))
@@ -117,7 +107,7 @@ class GradeSession:
 
     def checked(self, states: list[ItemState]) -> dict[str, CheckedGrades]:
         """Return the checks of each model."""
-        statement = {self._place[s.item.key]: s.outcome for s in states if s.outcome is not None}
+        statement = {self.place_of[s.item.key]: s.outcome for s in states if s.outcome is not None}
         checks = {}
         for model, (places, graded) in self._models.items():
             rows = np.array(

@@ -1,6 +1,7 @@
 """Options that the commands of label share, and the document that is made of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Unpack
 
@@ -24,7 +25,7 @@ from calibrant.findings.documents.fields import typed
 from calibrant.labels.labelling.designs import DEFAULT_DESIGN
 from calibrant.labels.labelling.estimates import pool_estimate
 from calibrant.labels.labelling.labellers import LabelNoise, judged_pool
-from calibrant.labels.labelling.pools import LabelDraws, LabelPool, share_left
+from calibrant.labels.labelling.pools import LabelPool, share_left
 from calibrant.labels.labelling.power import labels_for_claim
 from calibrant.labels.labelling.session import LabelledBlock, people_of
 from calibrant.labels.labelling.stopping import Goals, labels_for_precision, stop_decision
@@ -304,8 +305,6 @@ def _history(pool: LabelPool) -> Iterator[dict[str, object]]:
         outcomes[ranking[:step]] = pool.correct[ranking[:step]]
         sample = np.bincount(draws.wave[ranking[:step]], minlength=len(draws.waves) + 1)[1:]
         # Other blocks' labels do not show here; only the shares of the waves matter.
-        part = LabelDraws(
-            draws.wave, draws.pi, draws.waves, tuple(int(m) for m in sample), draws.order
-        )
-        running = pool_estimate(LabelPool(pool.confidence, outcomes, pool.side, pool.bins, part))
+        part = replace(draws, labelled=tuple(sample.tolist()), along=None)
+        running = pool_estimate(replace(pool, correct=outcomes, draws=part, stratum=None))
         yield {"batch": number, "labels": int(step), "ece": running.ece}
