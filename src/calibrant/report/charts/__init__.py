@@ -14,16 +14,16 @@ __all__ = ["Chart", "answer_of", "charts_of", "further_of"]
 _KINDS = {
     "audit": "audit.charts",
     "cascade": "decide.cascade_charts",
-    "compare": "compare.charts",
+    "compare": "ranking.compare_charts",
     "decide": "decide.charts",
     "groups": "decide.groups_charts",
     "judge": "labels.judge_charts",
     "label": "labels.label_charts",
-    "leaderboard": "plan.leaderboard_charts",
+    "leaderboard": "ranking.leaderboard_charts",
     "mend": "decide.mend_charts",
     "monitor": "labels.monitor_charts",
     "multi_answer": "calibrant.bench.charts.charts",
-    "plan": "plan.charts",
+    "plan": "ranking.plan_charts",
 }
 
 

@@ -11,7 +11,7 @@ from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import AuditFields
 from calibrant.report import answers
 from calibrant.report.charts import chart
-from calibrant.report.charts.plan import ErrorFloors, floor_chart
+from calibrant.report.charts.ranking import ErrorFloors, floor_chart
 from calibrant.report.charts.reliability import (
     meaning_charts,
     meaning_reliability,

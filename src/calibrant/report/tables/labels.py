@@ -1,0 +1,394 @@
+"""Tables of people's labels: labelling, a watch over time, and a judge beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from calibrant.findings.claims.claim import count, percent, subject_name
+from calibrant.findings.claims.judge import judge_score, size_words
+from calibrant.findings.documents import labels
+from calibrant.findings.documents.entries import EstimateEntry
+from calibrant.findings.documents.fields import JudgeFields, LabelFields, MonitorFields
+from calibrant.report import cells
+from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, entry_name, table_of
+from calibrant.report.captions import rows_left_out
+
+_LAST = 12
+_MONTH = 30
+
+
+# -- monitoring -------------------------------------------------------------------------------
+
+
+def monitor_blocks(document: MonitorFields) -> Iterator[Block]:
+    """Yield the blocks of a ``calibrant.monitor/1`` document: the latest times."""
+    entries = document.results
+    # A short view has room for one table: that of an alarm, where there is one.
+    first = next((entry for entry in entries if entry.alarm), entries[0])
+    for entry in entries:
+        yield _history(entry, named=len(entries) > 1, main=entry is first)
+        if slope := entry.drift_per_day:
+            ends = (_MONTH * end for end in slope.ends)
+            change = cells.points_cell(dict(zip(("value", "low", "high"), ends, strict=True)))
+            yield Paragraph(f"The gap changes by {change} points in 30 days.")
+        yield from _ordinary_days(entry.ordinary_days)
+        if expiry := entry.expiry:
+            date = f", on {expiry.date}" if expiry.date else ""
+            yield Paragraph(
+                f"A verification to +/- {expiry.precision:g} holds for {expiry.days:,.0f} days"
+                f"{date}, at a drift of {expiry.drift_per_day:.2g} per day ({expiry.drift_source})."
+            )
+
+
+def _ordinary_days(usual: labels.OrdinaryDaysEntry | None) -> Iterator[Block]:
+    """Yield how far days stray by themselves, and their weekly rhythm where there is one."""
+    if usual is None or usual.spread is None:
+        return
+    yield Paragraph(
+        f"Ordinary days stray {usual.spread:.1f} times as far as their labels explain "
+        f"({usual.days:,} days)."
+    )
+    if usual.week:
+        yield table_of(
+            usual.week.items(),
+            {
+                "weekday": lambda row: row[0],
+                "gap beyond the mean of all days": lambda row: cells.points_cell(
+                    {"value": row[1], "low": None, "high": None}
+                ),
+            },
+            "Weekly rhythm, taken off before a change is looked for",
+        )
+
+
+def _history(entry: labels.MonitorEntry, *, named: bool, main: bool) -> Table:
+    note = (
+        "Gap: says minus right, in points. Evidence of a change: what a bet against "
+        f"'no change' has won; the alarm is at {entry.limit:.3g}."
+    )
+    if entry.batches > _LAST:
+        note += f" The last {_LAST} of {entry.batches:,}; the JSON document holds more."
+    return table_of(
+        entry.history[-_LAST:],
+        {
+            "when": lambda e: e.when + (" ALARM" if e.alarm else ""),
+            "labels": "n",
+            "right": lambda e: cells.percent_cell(e.accuracy),
+            "says": lambda e: cells.percent_cell(e.mean_confidence),
+            "gap": lambda e: cells.points_cell(e.gap),
+            "evidence": lambda e: cells.said_cell(e.capital, _won(e.capital)),
+        },
+        entry_name(entry) if named else "",
+        note=f"{entry_name(entry)}. {note}" if named else note,
+        main=main,
+    )
+
+
+def _won(capital: float) -> str:
+    if capital >= 1e6:
+        return "> 1,000,000"
+    return f"{capital:,.0f}" if capital >= 100 else f"{capital:.3g}"
+
+
+# -- labelling --------------------------------------------------------------------------------
+
+
+def label_blocks(document: LabelFields) -> Iterator[Block]:
+    """Yield the blocks of a ``calibrant.label/1`` document."""
+    if document.grader:
+        yield from _grader(document.grader)
+        return
+    batch, labelled = document.batch, [entry for entry in document.results if entry.labelled]
+    if batch:
+        side = f", steered by {batch.side}" if batch.side else ""
+        yield Paragraph(
+            f"Batch {batch.number} with {batch.items:,} items ({batch.design}{side}) is in "
+            f"{batch.path}: fill the column `correct` with 1 or 0, then run `calibrant label add`.",
+            strong=True,
+        )
+    if added := document.added:
+        text = f"{count(added.labels, 'label')} taken, {added.left_empty:,} left empty; table "
+        yield Paragraph(f"{text}written to {added.written}")
+    yield from rows_left_out(document)
+    if not batch:
+        for entry in labelled:
+            yield Paragraph(_stop(entry, named=len(labelled) > 1), strong=True)
+        if not labelled:
+            yield Paragraph("There is no label yet, so nothing can be said.", strong=True)
+    if labelled:
+        yield _state(labelled, document.target)
+    for entry in labelled:
+        if entry.judge:
+            yield _judge(entry_name(entry), entry.judge)
+
+
+def _grader(grader: labels.GraderEntry) -> Iterator[Block]:
+    """Yield how good the grades are that people checked, and where they fail."""
+    checked = [entry for entry in grader.models if entry.checked]
+    if not checked:
+        yield Paragraph("No grade is checked yet, so nothing can be said.", strong=True)
+        return
+    columns: Columns = {
+        "model": "model",
+        "checked": lambda e: _part(e.checked, e.answers),
+        "doubtful": lambda e: cells.share_cell(e.doubtful),
+        "found wrong": "wrong",
+        "wrong of all": lambda e: cells.percent_cell(e.error),
+        "kappa": lambda e: cells.number_cell(e.kappa, digits=2),
+    }
+    note = (
+        "'Wrong of all': share of all grades that people would not share, with its 95 % interval. "
+        "Kappa: agreement with people beyond chance."
+    )
+    yield table_of(checked, columns, "The grader on this data", note=note)
+    columns = {name: name for name in ("rule", "graded", "checked", "wrong")}
+    yield table_of(grader.rules, columns, "Where it fails")
+
+
+def _part(number: int, whole: int) -> cells.Number:
+    return cells.said_cell(number, f"{number:,} of {whole:,}")
+
+
+def _stop(entry: labels.LabelEntry, *, named: bool) -> str:
+    assert entry.stop is not None
+    text = f"{'you may stop' if entry.stop.stop else 'label more'}: {entry.stop.reason}."
+    if not entry.stop.stop and entry.stop.reason.startswith("no goal"):
+        value, low, high = map(percent, entry.claimed_accuracy.ends)
+        text = (
+            f"right in {value} of all answers ({low} to {high}), by "
+            f"{count(entry.labelled, 'label')}. Name a precision or a threshold to learn when to "
+            "stop."
+        )
+    name = subject_name({"model": entry.model, "method": entry.method})
+    return f"{name}: {text}" if named else text[0].upper() + text[1:]
+
+
+def _state(entries: list[labels.LabelEntry], target: str | None) -> Table:
+    several = len({entry.method for entry in entries}) > 1
+    return table_of(
+        entries,
+        {
+            "model": entry_name if several else "model",
+            "labelled": lambda e: _part(e.labelled, e.n),
+            "right": lambda e: cells.percent_cell(e.accuracy),
+            "says": lambda e: cells.share_cell(e.mean_confidence),
+            "ECE": lambda e: cells.points_cell(e.ece, sign=False),
+            "ECE for all looks": lambda e: _range(e.stop.interval),
+        },
+        "Running estimate",
+        note=f"ECE in points. Target: {target}. 'For all looks': holds over all looks together, so "
+        "look after every batch and stop when you like.",
+    )
+
+
+def _range(estimate: EstimateEntry) -> cells.Number:
+    _, low, high = estimate.ends
+    return cells.said_cell(high, f"{100 * low:.1f} to {100 * high:.1f}")
+
+
+def _judge(name: str, verdicts: labels.Judged) -> Table:
+    rows = [("accuracy", verdicts.accuracy), ("Brier", verdicts.brier), ("gap", verdicts.gap)]
+    rows += [(f"gap at {part.low:.2f} to {part.high:.2f}", part.gap) for part in verdicts.bins]
+    return table_of(
+        rows,
+        {
+            "quantity": lambda row: row[0],
+            "gold and judge": lambda row: cells.estimate_cell(row[1].combined),
+            "gold alone": lambda row: cells.estimate_cell(row[1].gold_only),
+            "judge alone": lambda row: cells.Number(row[1].judge_only),
+            "gold labels saved": lambda row: cells.number_cell(row[1].gold_saved),
+        },
+        f"{name}: {verdicts.gold_labels:,} gold labels and {verdicts.judge_labels:,} of the judge",
+        note="The judge's own number has no valid interval; stretches of the confidence hold all "
+        "at once. Gap: says minus right, above 0 is over-confident.",
+    )
+
+
+_LETTERS = 60
+
+
+def judge_blocks(document: JudgeFields) -> Iterator[Block]:
+    """Yield the judges where there are several, and the tables of each."""
+    several = len(document.results) > 1
+    if several:
+        yield _judges(document.results)
+    for entry in document.results:
+        yield from _tables(entry, several=several)
+
+
+def _tables(entry: labels.JudgeEntry, *, several: bool) -> Iterator[Block]:
+    main, name = not several, f"{entry.judge}: " if several else ""
+    tables = {
+        "models by people's standard": entry.models and _models(entry, entry.models, main=main),
+        "people's mean by group": entry.groups and _models(entry, entry.groups),
+        "what a score means": entry.scale.kind != "pairs" and entry.map and _map(entry),
+        "what the judge leans to": entry.bias and _leans(entry),
+        "models against each other": entry.pairs and _pairs(entry),
+        "most surprising disagreements": entry.disagreements and _surprises(entry),
+    }
+    for words, table in tables.items():
+        if table:
+            yield replace(table, title=name + words if name else words[0].upper() + words[1:])
+    if entry.labels_needed is not None:
+        labels_needed = entry.labels_needed
+        yield Paragraph(
+            f"{name}{labels_needed.labels:,} rated rows in all would give people's mean to within "
+            f"{size_words(entry, labels_needed.precision)}."
+        )
+
+
+def rating(
+    entry: labels.JudgeEntry, value: float | EstimateEntry | None, *, sign: bool = False
+) -> cells.Number:
+    """Return a rating by people as a cell: of yes/no and pairs a share."""
+    estimate = value if isinstance(value, EstimateEntry) else EstimateEntry(value=value)
+    if estimate.low == estimate.high:
+        estimate = EstimateEntry(value=estimate.value)
+    if entry.scale.kind != "ratings":
+        return cells.points_cell(estimate) if sign else cells.percent_cell(estimate)
+    span = entry.scale.people[1] - entry.scale.people[0]
+    return _plain(estimate, digits=2 if span <= 10 else 1, signed=sign)
+
+
+def _plain(estimate: EstimateEntry | labels.JudgeBias | None, **form: Any) -> cells.Number:
+    """Return an estimate with two digits, unless the form says so."""
+    ends = estimate or EstimateEntry()
+    return cells.Number(ends.value, ends.low, ends.high, **{"digits": 2, **form})
+
+
+def _judges(entries: list[labels.JudgeEntry]) -> Table:
+    """Return one row per judge, the one worth most labels first."""
+    costs = any(entry.cost is not None for entry in entries)
+    columns: Columns = {
+        "judge": "judge",
+        "worth, labels": "people_mean.labels_saved",
+        **({"labels per dollar": _per_dollar} if costs else {}),
+        "right order": lambda e: cells.percent_cell(e.order),
+        "kappa": lambda e: _plain(e.kappa, missing="other scale"),
+        "people's mean": lambda e: rating(e, e.people_mean.combined),
+        "judge says": lambda e: rating(e, e.people_mean.judge_only),
+    }
+    ranking = sorted(entries, key=lambda entry: -entry.people_mean.labels_saved)
+    note = "Worth: labels by people that would have to be added for the same precision without it."
+    return table_of(ranking, columns, "Judges", note=note, main=True)
+
+
+def _per_dollar(entry: labels.JudgeEntry) -> cells.Number:
+    """Return labels saved per dollar that all verdicts cost."""
+    if not entry.cost:
+        return cells.number_cell(None, missing="no cost given")
+    return cells.number_cell(entry.people_mean.labels_saved / (entry.cost * entry.n), digits=2)
+
+
+def _models(
+    entry: labels.JudgeEntry, models: list[labels.JudgedModel], *, main: bool = False
+) -> Table:
+    pairs = entry.scale.kind == "pairs"
+    columns: Columns = {
+        "model": "name",
+        "people (wins)" if pairs else "people": lambda e: rating(entry, e.combined),
+        "judge says": lambda e: _judge_says(entry, e.judge_only),
+        **({"strength": lambda e: _strength(e.strength)} if pairs else {}),
+        "rated": "labels",
+        "rows": "n",
+    }
+    ranking = sorted(models, key=lambda model: -(model.combined.value or 0.0))
+    note = "People: the mean that people would give all rows, with its 95 % interval."
+    return table_of(ranking, columns, note=note, main=main)
+
+
+def _judge_says(entry: labels.JudgeEntry, value: float) -> cells.Number:
+    if entry.scale.kind == "ratings":
+        return cells.number_cell(value, digits=2)
+    return cells.share_cell(value, digits=int(entry.scale.kind == "pairs"))
+
+
+def _strength(estimate: EstimateEntry | None) -> cells.Number:
+    return _plain(estimate, signed=True, missing="open")
+
+
+def _map(entry: labels.JudgeEntry) -> Table:
+    columns: Columns = {
+        "score": lambda e: judge_score(entry, e.score),
+        "means": lambda e: rating(entry, EstimateEntry(value=e.value, low=e.low, high=e.high)),
+        "people said": lambda e: rating(entry, e.people),
+        "rated": "labels",
+    }
+    note = (
+        "Means: people's mean behind a score. People said: the mean of the ratings nearest to it."
+    )
+    return table_of(entry.map, columns, note=note)
+
+
+def _leans(entry: labels.JudgeEntry) -> Table:
+    kind = entry.scale.kind
+    form = {"missing": "too few", "signed": True}
+    form |= {} if kind == "ratings" else {"unit": "points", "digits": 1}
+    columns: Columns = {
+        "lean to": lambda e: f"{e.kind}: {e.name}",
+        "leans by": lambda e: _plain(e, **form),
+        "p": lambda e: cells.p_cell(e.p),
+        "how": "method",
+        "rated": "labels",
+    }
+    unit = "points of 100" if kind == "yes/no" else "points of the judge's scale"
+    note = (
+        f"Beyond the quality that people see (two are needed), in {unit}; p of each by itself."
+        if kind != "pairs"
+        else "In points of 100: beyond one half where both orders are known, else beyond people."
+    )
+    tested = sorted(entry.bias, key=lambda lean: -abs(lean.value or 0.0))
+    return table_of(tested, columns, note=note)
+
+
+def _pairs(entry: labels.JudgeEntry) -> Table:
+    pairs = entry.scale.kind == "pairs"
+
+    def lead(pair: labels.JudgedPair) -> cells.Number:
+        estimate = pair.difference
+        return _strength(estimate) if pairs else rating(entry, estimate, sign=True)
+
+    columns: Columns = {
+        "ahead": "a",
+        "behind": "b",
+        "ahead by, log odds" if pairs else "ahead by": lead,
+        "p, Holm": lambda e: cells.p_cell(e.p_adjusted),
+    }
+    leads = [
+        pair if pair.difference.number >= 0
+        else replace(pair, a=pair.b, b=pair.a, difference=pair.difference.turned())
+        for pair in sorted(entry.pairs, key=lambda pair: pair.p_adjusted or 0.0)
+    ]  # fmt: skip
+    return table_of(leads, columns, labels=2, folded=True)
+
+
+def _surprises(entry: labels.JudgeEntry) -> Table:
+    models = {"model": lambda e: e.model or ""} if entry.models else {}
+    columns: Columns = {
+        "row": lambda e: str(e.row),
+        "answer": _text,
+        **models,
+        "judge said": lambda e: judge_score(entry, e.judge),
+        "people": lambda e: _verdict(entry, e.people),
+        "expected": lambda e: rating(entry, e.expected),
+    }
+    note = "Expected: what people usually say where the judge says this" + (
+        ", as the share of A." if entry.scale.kind == "pairs" else "."
+    )
+    return table_of(entry.disagreements, columns, labels=2 + len(models), note=note)
+
+
+def _verdict(entry: labels.JudgeEntry, value: float) -> cells.Cell:
+    """Return what people said: a word where there is one, or a number between words."""
+    words = {"pairs": {1.0: "A", 0.0: "B", 0.5: "tie"}, "yes/no": {1.0: "yes", 0.0: "no"}}
+    return words.get(entry.scale.kind, {}).get(value) or rating(entry, value)
+
+
+def _text(item: labels.Disagreement) -> cells.Text:
+    """Return the answer, cut; the question and the whole of it where one looks closer."""
+    words = item.text or item.question or ""
+    whole = "\n\n".join(filter(None, (item.question, item.text)))
+    return cells.Text(cut_text(words, _LETTERS), whole)
