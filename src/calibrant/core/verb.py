@@ -16,8 +16,11 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from msgspec import Struct, structs
 
-from calibrant.core.errors import require_known
+from calibrant.core.errors import InputError, require_known
+from calibrant.core.hints import Hint
 from calibrant.core.machine import check_not_forked
+from calibrant.core.places import check_kept
+from calibrant.core.values import checked
 
 INPUT, COMPUTE, OUTPUT, ADVANCED = "Input", "What to compute", "Output", "Advanced"
 GROUPS = (INPUT, COMPUTE, OUTPUT, ADVANCED)
@@ -153,9 +156,6 @@ class Parameter(Struct, frozen=True):
         optional = types.NoneType in typing.get_args(self.base)
         if value is None and (optional or self.default is None or self.base is Any):
             return None
-        # Loaded here: declaring a verb checks nothing.
-        from calibrant.core.values import checked
-
         return checked(self.option, self.name, value, self.type)
 
     @property
@@ -305,14 +305,9 @@ class Verb(Struct, dict=True, eq=False):
             requirement = parameter.option.needs
             alone = requirement and name in arguments and arguments.get(requirement) is None
             if alone and arguments[name] != parameter.default:
-                # Loaded here: declaring a verb checks nothing.
-                from calibrant.core.errors import InputError
-                from calibrant.core.hints import Hint
-
                 rule = f"{{{name}}} changes nothing without {{{requirement}}}"
-                raise InputError(
-                    Hint(rule), hint=Hint(f"give {{{requirement}}}, or leave out {{{name}}}")
-                )
+                hint = Hint(f"give {{{requirement}}}, or leave out {{{name}}}")
+                raise InputError(Hint(rule), hint=hint)
 
     def keep_inputs(self, arguments: Mapping[str, Any], written: Iterable[Any] = ()) -> None:
         """Refuse to write over what is read; `written` are places beside the arguments'."""
@@ -320,9 +315,6 @@ class Verb(Struct, dict=True, eq=False):
         out = [v for n, v in arguments.items() if places.get(n) and places[n] != "read"]
         out += written
         if any(value is not None for value in out):
-            # Loaded here: declaring a verb checks nothing.
-            from calibrant.core.places import check_kept
-
             check_kept([v for n, v in arguments.items() if places.get(n) == "read"], out)
 
 

@@ -185,14 +185,20 @@ def read_scores(
     ungraded
         Keep rows without an outcome, and leave labels beside a file alone.
     """
-    handle = open_input(data, table["correct"], scale=table["scale"], beside=not ungraded)
-    source, options = handle.probabilities_table(ReadingOptions(**table))
-    if handle.whole_record:
-        options = replace(options, on_invalid=options.on_invalid or "drop")
+    options = ReadingOptions(**table)
+    handle = open_input(data, options.correct, scale=options.scale, beside=not ungraded)
+    source, options = _table_of(handle, options)
     graded = "optional" if ungraded else "required"
     selection: dict[str, Any] = {"features": features, "others": others, "labels": graded}
     scores = load_scores(source, **asdict(options), **selection)
     return dataclasses.replace(scores, drawn_from=handle.pool_rows)
+
+
+def _table_of(handle: Input, options: ReadingOptions) -> tuple[Any, ReadingOptions]:
+    """Return the table, and how it is read: of a whole record what breaks a rule is left out."""
+    source, options = handle.probabilities_table(options)
+    rule = "drop" if handle.whole_record else None
+    return source, replace(options, on_invalid=options.on_invalid or rule)
 
 
 def labels_of(data: Any, labels: str | Path | None, correct: str | None = None) -> Path | None:
@@ -293,9 +299,7 @@ def read(data: Any, **asked: Any) -> Reading:
         )
     options = ReadingOptions(**names)
     handle = open_input(data, options.correct, scale=options.scale, ranked=True)
-    source, values = handle.probabilities_table(options)
-    if handle.whole_record:
-        values = replace(values, on_invalid=values.on_invalid or "drop")
+    source, values = _table_of(handle, options)
     scores = load_scores(source, **asdict(values), ranks=True, features=[])
     result = scores.reading
     columns = {} if result.models else result.columns
