@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError, did_you_mean, require_choice
 from calibrant.core.hints import Hint
 from calibrant.data import read_table
@@ -35,19 +35,17 @@ def checked_pair(
         )
     if frame is not None and frame.height != len(f):
         raise InputError(f"{frame.height} rows of features for {len(f)} confidences")
-    bad = ~((f >= 0) & (f <= 1))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"a confidence must be between 0 and 1, got {f[row]}",
-            row=row + 1,
-            hint="recalibrate a score that is no probability, or drop the row",
-        )
-    bad = (y != 0) & (y != 1)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(f"an outcome must be 0 or 1, got {y[row]}", row=row + 1)
+    hint = "recalibrate a score that is no probability, or drop the row"
+    _refuse_first(~((f >= 0) & (f <= 1)), f, "a confidence must be between 0 and 1", hint)
+    _refuse_first((y != 0) & (y != 1), y, "an outcome must be 0 or 1")
     return f, y
+
+
+def _refuse_first(bad: Mask, values: Floats, rule: str, hint: str | None = None) -> None:
+    """Refuse the first value that breaks a rule."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"{rule}, got {values[row]}", row=row + 1, hint=hint)
 
 
 def as_frame(features: Any) -> pl.DataFrame:
@@ -66,9 +64,7 @@ def as_frame(features: Any) -> pl.DataFrame:
                 f"features must be a table or a 2-d array, got an array with {features.ndim} axes",
                 hint="use features.reshape(-1, 1) for a single feature",
             )
-        return pl.DataFrame(
-            {f"x{position}": features[:, position] for position in range(features.shape[1])}
-        )
+        return pl.DataFrame({f"x{place}": column for place, column in enumerate(features.T)})
     return read_table(features)
 
 
@@ -129,12 +125,8 @@ class FeatureEncoder:
 
     def _with(self, features: Any) -> FeatureEncoder:
         self.features_ = tuple(features)
-        self._codes = [
-            None
-            if feature.levels is None
-            else {text: place for place, text in enumerate(feature.levels)}
-            for feature in self.features_
-        ]
+        levels = [feature.levels for feature in self.features_]
+        self._codes = [None if ls is None else {x: n for n, x in enumerate(ls)} for ls in levels]
         return self
 
     def _learn(self, column: pl.Series, target: Floats | None) -> Feature:
@@ -145,12 +137,8 @@ class FeatureEncoder:
         if target is None:
             frequent = text.value_counts(sort=True)[text.name].head(self.most)
             return Feature(column.name, tuple(frequent.sort().to_list()))
-        means = (
-            pl.DataFrame({"level": text, "target": target})
-            .group_by("level")
-            .agg(pl.col("target").mean())
-            .sort("target", "level")
-        )
+        table = pl.DataFrame({"level": text, "target": target})
+        means = table.group_by("level").agg(pl.mean("target")).sort("target", "level")
         if means.height > self.most:
             raise InputError(
                 f"the feature {column.name!r} has {means.height} categories, at most "
@@ -173,12 +161,8 @@ class FeatureEncoder:
         if feature.levels is None:
             return column_numbers(column)
         text = _texts(column)
-        codes = text.replace_strict(
-            list(feature.levels),
-            list(range(len(feature.levels))),
-            default=None,
-            return_dtype=pl.Float64,
-        )
+        known = {level: code for code, level in enumerate(feature.levels)}
+        codes = text.replace_strict(known, default=None, return_dtype=pl.Float64)
         if codes.null_count() and self.unseen == "error":
             row = int(codes.is_null().arg_max() or 0)
             raise _unseen(feature, text[row], row=row + 1)
@@ -224,12 +208,10 @@ def level_text(value: Any) -> str:
 
 def require(columns: Sequence[str], needed: Sequence[str]) -> None:
     """Refuse a table or row that lacks a column."""
-    for name in needed:
-        if name not in columns:
-            raise InputError(
-                f"the feature {name!r} is missing; needed: {', '.join(needed)}",
-                hint=did_you_mean(name, list(columns)) if columns else "give the features by name",
-            )
+    if name := next((name for name in needed if name not in columns), ""):
+        hint = did_you_mean(name, list(columns)) if columns else "give the features by name"
+        rule = f"the feature {name!r} is missing; needed: {', '.join(needed)}"
+        raise InputError(rule, hint=hint)
 
 
 def _texts(column: pl.Series) -> pl.Series:
@@ -252,13 +234,9 @@ def column_numbers(column: pl.Series) -> Floats:
         )
     _refuse_missing(column)
     values: Floats = column.cast(pl.Float64).to_numpy()
-    if not np.isfinite(values).all():
-        row = int(np.argmax(~np.isfinite(values)))
-        raise InputError(
-            f"the feature {column.name!r} must be a finite number, got {values[row]}",
-            row=row + 1,
-            hint="drop the row or fill the value in a way you can defend",
-        )
+    rule = f"the feature {column.name!r} must be a finite number"
+    hint = "drop the row or fill the value in a way you can defend"
+    _refuse_first(~np.isfinite(values), values, rule, hint)
     return values
 
 

@@ -129,11 +129,8 @@ class Columns:
         """Return the numbers of one row, and which columns of 0 and 1 are 1."""
         values = self.encoder_.transform_one(row)
         numbers = [number.standardised_one(values[place]) for place, number in self._of_numbers]
-        return numbers, [
-            self._starts[place] + int(values[place])
-            for place in self._of_levels
-            if values[place] == values[place]
-        ]
+        seen = (place for place in self._of_levels if values[place] == values[place])
+        return numbers, [self._starts[place] + int(values[place]) for place in seen]
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data."""
@@ -178,9 +175,8 @@ class LearnedScore:
         self.columns_ = Columns().fit(frame)
         self._index()
         design = self._design(frame)
-        self.coefficients_ = ridge_logistic(
-            design, correct, intercept_free(design, _RIDGE), weights=weights
-        )
+        penalty = intercept_free(design, _RIDGE)
+        self.coefficients_ = ridge_logistic(design, correct, penalty, weights=weights)
         return self
 
     def _index(self) -> None:

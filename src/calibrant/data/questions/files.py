@@ -104,34 +104,24 @@ def _frame(questions: list[LayoutQuestion]) -> pl.DataFrame:
     names = dict.fromkeys([*declared, *(name for item in questions for name in item.features)])
     series = []
     for name in names:
-        values = [
-            getattr(item, name) if name in declared else item.features.get(name)
-            for item in questions
-        ]
-        if name in declared and name not in QUESTIONS.required and all(v is None for v in values):
+        own, kind = name in declared, declared.get(name)
+        values = [getattr(q, name) if own else q.features.get(name) for q in questions]
+        if own and name not in QUESTIONS.required and all(value is None for value in values):
             continue
         try:
-            series.append(
-                pl.Series(name, values, dtype=declared.get(name), strict=name in declared)
-            )
+            series.append(pl.Series(name, values, dtype=kind, strict=own))
         except (TypeError, pl.exceptions.PolarsError) as error:
-            raise InputError(
-                f"the column {name!r} of a questions table is {declared.get(name)}: {error}"
-            ) from None
+            rule = f"the column {name!r} of a questions table is {kind}: {error}"
+            raise InputError(rule) from None
     return check_table(pl.DataFrame(series), QUESTIONS, source=IN_MEMORY)
 
 
 def _check_unique(identities: list[str]) -> None:
     observed: dict[str, int] = {}
     for number, identity in enumerate(identities, 1):
-        if identity in observed:
-            raise InputError(
-                f"question_id {identity!r} stands for one question, but row "
-                f"{observed[identity]} has "
-                "it too",
-                row=number,
-            )
-        observed[identity] = number
+        if (first := observed.setdefault(identity, number)) != number:
+            rule = f"question_id {identity!r} stands for one question, but row {first} has it too"
+            raise InputError(rule, row=number)
 
 
 # -- rows of any file ------------------------------------------------------------------------

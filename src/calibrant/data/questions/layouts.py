@@ -46,9 +46,7 @@ class LayoutQuestion(Struct):
         The order depends on `key` alone, so the same question has the same letters everywhere.
         """
         options = [right, *wrong]
-        order = [
-            int(position) for position in named_stream(0, "choices", key).permutation(len(options))
-        ]
+        order = named_stream(0, "choices", key).permutation(len(options)).tolist()
         return self.choose([options[place] for place in order], order.index(0))
 
 
@@ -185,15 +183,12 @@ def _own(_: Layout, row: Row) -> LayoutQuestion:
     references = [texts(_grouped(item)) for item in as_list(row.get("references"))]
     choices = [str(choice) for choice in as_list(row.get("choices"))]
     fields = LayoutQuestion.__struct_fields__
+    own = {
+        name: row[name] for name in ("question_id", "text", "domain", "k", "kind") if name in row
+    }
+    features = {name: value for name, value in row.items() if name not in fields}
     return LayoutQuestion(
-        **{
-            name: row[name]
-            for name in ("question_id", "text", "domain", "k", "kind")
-            if name in row
-        },
-        references=references or None,
-        choices=choices or None,
-        features={name: value for name, value in row.items() if name not in fields},
+        **own, references=references or None, choices=choices or None, features=features
     )
 
 

@@ -52,9 +52,8 @@ def scale_of(values: Floats, name: str = "") -> Scale:
     whole = bool((finite == np.round(finite)).all())
     if highest <= _TOPS[-1]:
         several = finite.size >= _LEAST_LEVELS and np.unique(finite).size > 1
-        levels = (
-            whole and several and not (above < _SOME and np.unique(finite[finite > 1]).size < 2)
-        )
+        single = above < _SOME and np.unique(finite[finite > 1]).size < 2
+        levels = whole and several and not single
         return Scale(levels_of(finite, name), LEVELS) if levels else Scale()
     if not whole and _is_mixed(finite):
         return Scale(MIXED, MIXED)
@@ -167,22 +166,19 @@ def match(said: SaidCandidate, outcome: OutcomeCandidate) -> Match:
     p, y = p[overlap], y[overlap]
     if not p.size:
         return Match(0, np.nan, np.nan, 0.5, 0.0)
-    auroc, z = _ranked(p, y > 0.5)
     mean = np.nan if said.ranked else float(p.mean())
-    return Match(int(p.size), float(y.mean()), mean, auroc, z)
+    return Match(int(p.size), float(y.mean()), mean, *_ranked(p, y > 0.5))
 
 
 def _ranked(p: Floats, right: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[float, float]:
     """Return the area under the curve and how many standard errors it is from chance."""
-    ones_vector, zeros = int(right.sum()), int((~right).sum())
-    if not ones_vector or not zeros:
+    ones, zeros = int(right.sum()), int((~right).sum())
+    if not ones or not zeros:
         return 0.5, 0.0
     _, place, counts = np.unique(p, return_inverse=True, return_counts=True)
     rank = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    area = (rank[right].sum() - ones_vector * (ones_vector + 1) / 2) / (ones_vector * zeros)
-    return float(area), float(
-        (area - 0.5) / np.sqrt((ones_vector + zeros + 1) / (12 * ones_vector * zeros))
-    )
+    area = float((rank[right].sum() - ones * (ones + 1) / 2) / (ones * zeros))
+    return area, (area - 0.5) / float(np.sqrt((ones + zeros + 1) / (12 * ones * zeros)))
 
 
 def agreement(left: OutcomeCandidate, right: OutcomeCandidate) -> tuple[int, float]:
@@ -214,7 +210,9 @@ class ReadingChoice(Struct):
     @property
     def matches(self) -> list[Match]:
         """How each confidence goes with its outcome."""
-        own = self.outcomes or (self.outcome,) * len(self.said)
-        return [
-            match(confidence, outcome) for confidence, outcome in zip(self.said, own, strict=True)
-        ]
+        return [match(*both) for both in zip(self.said, self.each_outcome, strict=True)]
+
+    @property
+    def each_outcome(self) -> tuple[OutcomeCandidate, ...]:
+        """The outcome of each confidence."""
+        return self.outcomes or (self.outcome,) * len(self.said)

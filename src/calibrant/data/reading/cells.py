@@ -72,15 +72,11 @@ def parse_numbers(column: pl.Series) -> Cells:
     ([0.85, 0.5, 0.7, nan, nan], [True, False, True, False, False], \
 [False, False, False, True, False])
     """
-    size = column.len()
-    if not is_text(column.dtype):
-        none = np.zeros(size, dtype=bool)
-        return Cells(column.cast(pl.Float64).to_numpy().astype(float), none, none, none)
-    text = lowered(column)
-    plain = text.cast(pl.Float64, strict=False)
+    text = lowered(column) if is_text(column.dtype) else column
+    plain = text.cast(pl.Float64, strict=text is column)
     odd = text.is_not_null() & plain.is_null()
     if not odd.any():
-        none = np.zeros(size, dtype=bool)
+        none = np.zeros(column.len(), dtype=bool)
         return Cells(plain.to_numpy().astype(float), none, none, none)
     parsed = _parse_odd(text.filter(odd).unique())
     result = pl.DataFrame({"cell": text}).join(parsed, on="cell", how="left", maintain_order="left")
@@ -112,14 +108,9 @@ def _parse_odd(cells: pl.Series) -> pl.DataFrame:
         read = np.where(percent, value / 100, np.where(shares, value / whole, value))
     plain = bare.str.contains(r"^[+-]?[0-9]*[.,]?[0-9]+(?:e[+-]?[0-9]+)?[%％]?$").to_numpy()
     values = np.where(finite, read, within)
-    return pl.DataFrame(
-        {
-            "cell": cells,
-            "value": pl.Series(values).fill_nan(None),
-            "marked": (finite & (percent | shares)) | (~finite & np.isfinite(within)),
-            "decorated": np.isfinite(values) & ~plain,
-        }
-    )
+    marked = (finite & (percent | shares)) | (~finite & np.isfinite(within))
+    numbers, decorated = pl.Series(values).fill_nan(None), np.isfinite(values) & ~plain
+    return pl.DataFrame({"cell": cells, "value": numbers, "marked": marked, "decorated": decorated})
 
 
 def word_counts(cells: pl.Series, most: int = 40) -> dict[str, int]:
@@ -158,8 +149,6 @@ def to_scale(values: Floats, marked: Mask, scale: str) -> npt.NDArray[np.float64
     """
     low, high = scale_range(scale)
     read = np.asarray(values, dtype=float)
-    # -1 is a code for a refusal and none of the scale's values.
-    code = read == -1
     if scale == "logprob":
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(read))
@@ -172,7 +161,8 @@ def to_scale(values: Floats, marked: Mask, scale: str) -> npt.NDArray[np.float64
         return np.where(marked | (read <= 1), read, read / 100)
     if (low, high) == (0.0, 1.0):
         return read
-    return np.where(marked | code, read, (read - low) / (high - low))
+    # -1 is a code for a refusal and none of the scale's values.
+    return np.where(marked | (read == -1), read, (read - low) / (high - low))
 
 
 def scale_range(scale: str) -> tuple[float, float]:
@@ -188,9 +178,8 @@ def scale_range(scale: str) -> tuple[float, float]:
 def word_scale(words: Mapping[str, int]) -> str | None:
     """Return what the words of a column stand for as a scale, where most are known levels."""
     known_names = {word: LEVELS[word] for word in words if word in LEVELS}
-    if len(known_names) < 2 or sum(words[word] for word in known_names) <= 0.8 * sum(
-        words.values()
-    ):
+    levels = sum(words[word] for word in known_names)
+    if len(known_names) < 2 or levels <= 0.8 * sum(words.values()):
         return None
     return ",".join(f"{word}={x:g}" for word, x in sorted(known_names.items(), key=lambda i: -i[1]))
 
@@ -223,12 +212,9 @@ class Column:
     @cached_property
     def cells(self) -> Cells:
         """The numbers among the cells."""
-        if self.series.dtype == pl.Boolean:
-            return parse_numbers(self.series.cast(pl.Int8))
-        if self.series.dtype.is_nested() or self.series.dtype.is_temporal():
-            none = np.zeros(self.height, dtype=bool)
-            return Cells(np.full(self.height, np.nan), none, none, none)
-        return parse_numbers(self.series)
+        kind = self.series.dtype
+        nothing = kind.is_nested() or kind.is_temporal()
+        return parse_numbers(pl.Series([None] * self.height) if nothing else self.series)
 
     @cached_property
     def words(self) -> dict[str, int]:

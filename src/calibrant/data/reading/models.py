@@ -40,12 +40,11 @@ def model_column(
     columns = sorted(
         model_columns(names), key=lambda name: (name != "model", bare(name).endswith("id"))
     )
-    if not columns or (by_name and len(columns) == 1):
-        return (columns[0] if columns else None), ()
-    table = peek(columns)
-    columns = [name for name in columns if _may_hold_names(table[name])]
+    if columns and not (by_name and len(columns) == 1):
+        table = peek(columns)
+        columns = [name for name in columns if _may_hold_names(table[name])]
     if len(columns) < 2:
-        return (columns[0] if columns else None), ()
+        return next(iter(columns), None), ()
     table = table.select(columns).unique()
     counts = {name: table[name].n_unique() for name in columns}
     most = max(counts.values())
@@ -53,10 +52,8 @@ def model_column(
     if table.height > most or any(1 < count < most for count in counts.values()):
         modes = [Hint("{model}", model=name) for name in columns[:4]]
         text = ", ".join(f"{{{place}}}" for place in range(len(modes)))
-        raise InputError(
-            f"{len(columns)} columns may be the model: {', '.join(columns)}",
-            hint=Hint(f"say which: {text}", *modes),
-        )
+        rule = f"{len(columns)} columns may be the model: {', '.join(columns)}"
+        raise InputError(rule, hint=Hint(f"say which: {text}", *modes))
     finest, *equal = (name for name in columns if counts[name] == most)
     return finest, tuple(equal)
 

@@ -30,18 +30,8 @@ _CALLED = {use: frozenset(words.split()) for use, words in WORDS["called"].items
 _BORDERS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 _RIGHT = {"correct", "true", "right", "expected"}
 _ANSWERS = {"answer", "answers", "letter", "label", "option", "choice", "text", "class", "code"}
-_MADE = {
-    "predicted",
-    "prediction",
-    "pred",
-    "extracted",
-    "parsed",
-    "selected",
-    "chosen",
-    "generated",
-    "self",
-    "logprob",
-}
+_MADE = {"predicted", "prediction", "pred", "extracted", "parsed", "selected", "chosen"}
+_MADE |= {"generated", "self", "logprob"}
 _CHANCES = {"p", "prob", "probability"}
 _FAILURES = {"incorrect", "wrong", "error", "failure", "hallucination", "hallucinated"}
 _NAMING = {"name", "id", "short"}
@@ -133,11 +123,8 @@ def model_columns(names: Sequence[str]) -> list[str]:
 
 def token_weights(token: str) -> dict[str, float]:
     """Return the weight of a word by role, told by its stem where the word is not known."""
-    known_values = _WEIGHTS.get(token)
-    if known_values is None:
-        stem = next((word for start, word in _STEMS.items() if token.startswith(start)), "")
-        known_values = _WEIGHTS.get(stem, {})
-    return known_values
+    stem = (word for start, word in _STEMS.items() if token.startswith(start))
+    return _WEIGHTS[token] if token in _WEIGHTS else _WEIGHTS.get(next(stem, ""), {})
 
 
 @lru_cache(maxsize=4096)
@@ -176,20 +163,14 @@ def _settled(result: dict[str, float], words: list[str], leaf: str) -> NameRoles
         result["confidence"] = 0.0
     if result.get("wrong", 0.0) >= 2:
         result["right"] = 0.0
-    known_names = {role: result.get(role, 0.0) for role in NameRoles.__struct_fields__[:10]}
-    return NameRoles(
-        **known_names,
-        names_answer=names_answer,
-        somebody=bool(parts & _KINDS["somebody"]),
-        decision=bool(parts & _KINDS["decision"]),
-        measure=bool(parts & _KINDS["measure"]),
-    )
+    weights = [result.get(role, 0.0) for role in NameRoles.__struct_fields__[:10]]
+    kinds = (bool(parts & _KINDS[kind]) for kind in ("somebody", "decision", "measure"))
+    return NameRoles(*weights, names_answer, *kinds)
 
 
 def _settle_compounds(
-    result: dict[str, float], parts: Collection[str], words: list[str], leaf: str
+    result: dict[str, float], parts: set[str], words: list[str], leaf: str
 ) -> None:
-    parts = {*parts}
     if parts & {"judge", "grader", "human"} and parts & {"score", "rating", "grade"}:
         result["right"] = max(result.get("right", 0.0), 2.0)
     if {*words} & _MADE and result.get("gold", 0.0) <= 1:
@@ -219,21 +200,20 @@ def _settle_compounds(
         result["other"] = 3.0
 
 
-def _settle_chances(result: dict[str, float], parts: Collection[str]) -> None:
+def _settle_chances(result: dict[str, float], parts: set[str]) -> None:
     """Settle what a probability is of: of a right answer a confidence, of a wrong one a doubt."""
-    parts = {*parts}
     if parts & _CHANCES and parts & _FAILURES:
         result |= {"uncertainty": 3.0, "wrong": 0.0}
     elif parts & (_RIGHT - {"expected"}) and parts & _CHANCES:
         result |= {"confidence": 3.0, "right": 0.0}
 
 
-def _settle_confidence(result: dict[str, float], parts: Collection[str]) -> None:
+def _settle_confidence(result: dict[str, float], parts: set[str]) -> None:
     """Settle what stands beside the word confidence: its mean is one still, its text is not."""
     result["right"] = 0.0
-    if {*parts} & {"avg", "mean", "max", "top", "parsed", "token"}:
+    if parts & {"avg", "mean", "max", "top", "parsed", "token"}:
         result["other"] = min(result.get("other", 0.0), 0.5)
-    if {*parts} & {"letter", "word", "text", "raw"}:
+    if parts & {"letter", "word", "text", "raw"}:
         result["other"] = 2.0
 
 

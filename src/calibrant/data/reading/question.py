@@ -96,9 +96,9 @@ def reading_question(
 
 def _told(choice: ReadingChoice, height: int) -> str:
     """Return a reading in words, with what follows from it."""
-    outcomes = choice.outcomes or (choice.outcome,) * len(choice.said)
     parts = []
-    for confidence, outcome, matches in zip(choice.said, outcomes, choice.matches, strict=True):
+    every = zip(choice.said, choice.each_outcome, choice.matches, strict=True)
+    for confidence, outcome, matches in every:
         column = "the likeliest class" if confidence.probs else confidence.column
         scale = "" if confidence.scale == FRACTION else f" as {confidence.scale}"
         what = outcome.column

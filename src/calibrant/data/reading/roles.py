@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 from msgspec import Struct, structs
@@ -64,13 +64,10 @@ def require_column(
 def require_one_name(used: Iterable[str], names: Sequence[str]) -> None:
     """Refuse a column in use whose name another has too: a reader gave that one a number."""
     for name in used:
-        count = 1 + sum(re.fullmatch(re.escape(name) + r" \[\d+\]", peer) is not None
-                        for peer in names)  # fmt: skip
-        if count > 1:
-            raise InputError(
-                f"the header names the column {name!r} {count} times",
-                hint="rename one of them",
-            )
+        again = re.compile(re.escape(name) + r" \[\d+\]")
+        if count := sum(again.fullmatch(peer) is not None for peer in names):
+            rule = f"the header names the column {name!r} {count + 1} times"
+            raise InputError(rule, hint="rename one of them")
 
 
 def resolve_roles(
@@ -102,12 +99,8 @@ def resolve_roles(
     beside_others
         Other tables are read beside this one: numbers of questions tell which rows belong together.
     """
-    columns = {
-        role: _asked(role, target, names)
-        for role in ROLES
-        if (target := asked.get(role)) is not None
-    }
-    values = {*columns}
+    targets = {role: target for role in ROLES if (target := asked.get(role)) is not None}
+    columns = {role: _asked(role, target, names) for role, target in targets.items()}
     roles = _judged(names, columns, asked, peek, sample, optional)
     guessed = list(roles.guessed)
     for role in ROLES:
@@ -127,7 +120,7 @@ def resolve_roles(
         columns |= by_content
         guessed += by_content
     require_one_name([name for name in _taken(columns) if not roles.models], names)
-    models = roles.models or _models_beside(columns, values)
+    models = roles.models or _models_beside(columns, bool(targets))
     order = {role: columns[role] for role in ROLES}
     all_guessed = tuple(sorted({*guessed}, key=ROLES.index))
     roles = structs.replace(roles, columns=order, guessed=all_guessed, models=models)
@@ -203,11 +196,8 @@ def _judged(
     if all(role in columns for role in _REQUIRED):
         return roles
     rows = sample()
-    by_name = Named(
-        tuple(columns.get("confidence", ())),
-        tuple(columns.get("correct", ())),
-        frozenset(_taken(columns) - {*columns.get("confidence", ()), *columns.get("correct", ())}),
-    )
+    own = [tuple(columns.get(role, ())) for role in _REQUIRED]
+    by_name = Named(*own, frozenset(_taken(columns).difference(*own)))
     if roles.derived is not None:
         rows = roles.derived.applied(rows.lazy()).collect()
     if all(role in columns or role in optional for role in _REQUIRED):
@@ -220,10 +210,9 @@ def _judged(
         first = next(role for role in _REQUIRED if role not in columns)
         raise refusal(decision.why, names, columns, first)
     if decision.kind == ASK and (left := _open(decision, request)):
-        again = (
-            {"repeats": True} if not request.get("repeats") and _ids_return(rows, columns) else {}
-        )
-        raise reading_question(structs.replace(decision, doubts=left), request, rows.height, again)
+        again = not request.get("repeats") and _ids_return(rows, columns)
+        more = {"repeats": True} if again else {}
+        raise reading_question(structs.replace(decision, doubts=left), request, rows.height, more)
     return _taken_choice(decision.choices[0], columns, roles, request)
 
 
@@ -247,16 +236,12 @@ def _take_schema(
         columns["correct"] = ["correct"]
         return
     holding = peek(["correct"])["correct"].head(100_000)
+    known = holding.len() - holding.null_count()
     # Few other numbers are slips of single rows, and these are told row by row.
     shares = holding.dtype.is_numeric() and holding.is_between(0, 1).sum() >= _MOSTLY * max(
-        holding.len() - holding.null_count(), 1
+        known, 1
     )
-    if (
-        holding.dtype.is_nested()
-        or shares
-        or holding.null_count() == holding.len()
-        or is_outcome(holding)
-    ):
+    if not known or holding.dtype.is_nested() or shares or is_outcome(holding):
         columns["correct"] = ["correct"]
 
 
@@ -316,42 +301,33 @@ def _taken_choice(
         columns.setdefault("confidence", said)
         outcomes = choice.outcomes or (choice.outcome,)
         columns["correct"] = [outcome.column for outcome in outcomes]
-    scale = options.get("scale") if request.get("scale") is None else None
-    right = options.get("right") if request.get("right") is None else None
-    return Roles(
-        columns,
-        tuple(guessed),
-        models=choice.models,
-        scale=scale,
-        right=right,
-        derived=derived,
-        notes=(*roles.notes, *choice.notes),
-        options={
-            **({} if derived is None else derived.options),
-            **({"right": right} if right else {}),
-        },
+    scale, right = (
+        options.get(name) if request.get(name) is None else None for name in ("scale", "right")
     )
+    more = {**(derived.options if derived else {}), **({"right": right} if right else {})}
+    about: dict[str, Any] = {
+        "models": choice.models,
+        "notes": (*roles.notes, *choice.notes),
+        "options": more,
+    }
+    return Roles(columns, tuple(guessed), scale=scale, right=right, derived=derived, **about)
 
 
-def _models_beside(columns: Mapping[str, Sequence[str]], values: set[str]) -> tuple[str, ...]:
+def _models_beside(columns: Mapping[str, Sequence[str]], by_name: bool) -> tuple[str, ...]:
     """Return the names of the models that stand side by side; none where they do not."""
     confidence = columns["confidence"]
     for role in BESIDE:
         if len(columns[role]) not in (0, 1, len(confidence)):
-            raise InputError(
-                f"columns for confidence: {len(confidence)}, columns for {role}: "
-                f"{len(columns[role])}",
-                hint="name one for all of them, or one for each in the same order",
-            )
-    if len(confidence) < 2 or len(columns["correct"]) < 2 or not values:
+            counts = {of: len(columns[of]) for of in ("confidence", role)}
+            rule = ", ".join(f"columns for {of}: {count}" for of, count in counts.items())
+            hint = "name one for all of them, or one for each in the same order"
+            raise InputError(rule, hint=hint)
+    if len(confidence) < 2 or len(columns["correct"]) < 2 or not by_name:
         return ()
     if columns["model"]:
-        raise InputError(
-            f"models stand side by side ({', '.join(confidence)}), and column "
-            f"{columns['model'][0]} "
-            "names models too",
-            hint="rename that column, or save one row per question and model",
-        )
+        rule = f"models stand side by side ({', '.join(confidence)}), and column "
+        rule += f"{columns['model'][0]} names models too"
+        raise InputError(rule, hint="rename that column, or save one row per question and model")
     models = [model_of(name, frozenset({"confidence"})) for name in confidence]
     return tuple(models if all(models) and len({*models}) == len(models) else confidence)
 
@@ -361,10 +337,8 @@ def _asked(role: str, target: str, names: list[str]) -> list[str]:
         return [require_column(target, names, role=role)]
     parts = [require_column(part.strip(), names, role=role) for part in target.split(",")]
     if role not in (*LISTS, *BESIDE):
-        raise InputError(
-            f"{role} is one column, got {len(parts)}: {target}",
-            hint=f"only {', '.join((*LISTS, *BESIDE))} may be lists",
-        )
+        rule = f"{role} is one column, got {len(parts)}: {target}"
+        raise InputError(rule, hint=f"only {', '.join((*LISTS, *BESIDE))} may be lists")
     if len(set(parts)) < len(parts):
         raise InputError(f"a column is named twice for {role}: {target}")
     return parts

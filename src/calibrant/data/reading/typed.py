@@ -73,7 +73,7 @@ def read_outcome(frame: pl.DataFrame, right: str | None) -> tuple[pl.DataFrame, 
     neither = text.is_in(list(NEITHER)).fill_null(False)
     unknown = cells.text & np.isnan(values) & ~neither.to_numpy()
     read = _with_text(frame, "correct", values, unknown).with_columns(_neither=neither)
-    right_first = sorted((word for word in sorted(meaning)), key=lambda word: -meaning[word])
+    right_first = sorted(meaning, key=lambda word: (-meaning[word], word))
     return read, None if {*right_first} <= _PLAIN_FLAGS else "/".join(right_first)
 
 
@@ -88,12 +88,10 @@ def _named_right(
     strange = [word for subset in names for word in subset if word not in words]
     if strange or not any(names):
         label = ", ".join([*words][:12]) + (" .." if len(words) > 12 else "")
-        raise InputError(
-            Hint("{right} names {0}, which does not occur", repr(", ".join(strange) or right)),
-            hint=Hint("the column holds: {0}; {1}", label, did_you_mean(strange[0], words))
-            if strange
-            else Hint("the column holds: {0}", label),
-        )
+        near = [did_you_mean(word, words) for word in strange[:1]]
+        hint = Hint("the column holds: {0}" + "; {1}" * len(near), label, *near)
+        rule = Hint("{right} names {0}, which does not occur", repr(", ".join(strange) or right))
+        raise InputError(rule, hint=hint)
     if len(names) > 1:
         remainder = frozenset(words) - {*meant, *names[1]}
     value = {word: float(word in meant) for word in words}
@@ -201,14 +199,9 @@ def _refuse_unbounded(values: Floats) -> None:
     finite = values[np.isfinite(values)]
     top = float(finite.max(initial=0.0))
     if finite.min(initial=0.0) < 0 or 1 < top <= 10 or top > 100:
-        raise InputError(
-            Hint(
-                "{scale} takes 1 - x of shares or percentages, and these reach {0}",
-                f"{top:g}",
-                scale="uncertainty",
-            ),
-            hint=Hint("where only their order tells, use {scale}", scale="rank-down"),
-        )
+        text = "{scale} takes 1 - x of shares or percentages, and these reach {0}"
+        hint = Hint("where only their order tells, use {scale}", scale="rank-down")
+        raise InputError(Hint(text, f"{top:g}", scale="uncertainty"), hint=hint)
 
 
 def _scaled(frame: pl.DataFrame, values: Floats, selection: Mask, scale: str) -> pl.DataFrame:
@@ -224,10 +217,8 @@ def _read_words(frame: pl.DataFrame, scale: str) -> pl.DataFrame:
     column = frame["confidence"]
     usual = word_scale(word_counts(column)) if scale == "words" else scale
     if usual is None:
-        raise InputError(
-            "the confidences are no words that have a usual value",
-            hint=Hint("say what each stands for, for example {scale}", scale="low=0.3,high=0.9"),
-        )
+        hint = Hint("say what each stands for, for example {scale}", scale="low=0.3,high=0.9")
+        raise InputError("the confidences are no words that have a usual value", hint=hint)
     text = lowered(column)
     numbers = text.replace_strict(word_values(usual), default=None, return_dtype=pl.Float64)
     missing = text.is_in([*MISSING_TEXT, *REFUSALS]).fill_null(True)
@@ -253,11 +244,9 @@ def require_scale(scale: str) -> None:
         return
     ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", scale)
     if ends is None or float(ends[1]) >= float(ends[2]):
-        names = ", ".join(SCALES[:-1])
-        raise InputError(
-            Hint("{scale} is {0}, words, levels or words with values, got {1}", names, repr(scale)),
-            hint=Hint("for example {scale}, or low=0.3,high=0.9", scale="1-5"),
-        )
+        text = "{scale} is {0}, words, levels or words with values, got {1}"
+        hint = Hint("for example {scale}, or low=0.3,high=0.9", scale="1-5")
+        raise InputError(Hint(text, ", ".join(SCALES[:-1]), repr(scale)), hint=hint)
 
 
 def _refuse_small_models(frame: pl.DataFrame, bounded: Mask, result: Scale) -> None:
@@ -269,23 +258,25 @@ def _refuse_small_models(frame: pl.DataFrame, bounded: Mask, result: Scale) -> N
     by_model = rows.group_by("model", maintain_order=True).agg(value.max(), pl.len())
     small = by_model.filter((value <= 1) & (pl.col("len") >= 20))
     if 0 < small.height < by_model.height:
-        share = float((rows["confidence"].to_numpy() <= 1).mean())
-        raise QuestionError(
-            f"{share:.0%} of the confidences are at most 1 (those of {small['model'][0]} all are), "
-            f"the others reach {rows['confidence'].to_numpy().max():g}",
-            hint=_mixed_hint(),
-            readings=_scale_readings(MIXED, PERCENT),
-        )
+        about = f" (those of {small['model'][0]} all are)"
+        raise _mixed_question(rows["confidence"].to_numpy(), about)
 
 
-def _mixed_hint() -> Hint:
-    return Hint(
+def _mixed_question(finite: Floats, about: str = "") -> QuestionError:
+    """Return the question where shares and percentages may stand in one column."""
+    share = float((finite <= 1).mean())
+    rule = f"{share:.0%} of the confidences are at most 1{about}, the others reach {finite.max():g}"
+    hint = Hint(
         "if values up to 1 are shares and others percentages, use {0}; if all are percentages, "
         "use {1}; if some are faults, fix the rows or use {on_invalid} with one of these",
-        Hint("{scale}", scale=MIXED),
-        Hint("{scale}", scale=PERCENT),
+        *_scale_hints(MIXED, PERCENT),
         on_invalid="drop",
     )
+    return QuestionError(rule, hint=hint, readings=_scale_readings(MIXED, PERCENT))
+
+
+def _scale_hints(*scales: str) -> list[Hint]:
+    return [Hint("{scale}", scale=scale) for scale in scales]
 
 
 _SCALE_WORDS = {
@@ -299,45 +290,29 @@ _SCALE_WORDS = {
 
 def _scale_readings(*scales: str) -> list[PossibleReading]:
     """Return a reading for each scale that may be meant."""
-    matches = []
-    for scale in scales:
-        low, _, high = scale.partition("-")
-        text = _SCALE_WORDS.get(scale, f"{low} means 0 %, {high} means 100 %")
-        matches.append(PossibleReading(text, {"scale": scale}))
-    return matches
+    ends = {scale: scale.split("-") for scale in scales if scale not in _SCALE_WORDS}
+    levels = {scale: f"{low} means 0 %, {high} means 100 %" for scale, (low, high) in ends.items()}
+    words = _SCALE_WORDS | levels
+    return [PossibleReading(words[scale], {"scale": scale}) for scale in scales]
 
 
 def scale_question(found: Scale, values: Floats) -> InputError:
     """Return the question about a scale that the values do not settle."""
     finite = values[np.isfinite(values)]
     if found.doubt == MIXED:
-        share = float((finite <= 1).mean())
-        rule = f"{share:.0%} of the confidences are at most 1, the others reach {finite.max():g}"
-        readings = _scale_readings(MIXED, PERCENT)
-        return QuestionError(rule, hint=_mixed_hint(), readings=readings)
+        return _mixed_question(finite)
     if found.doubt == LEVELS:
         text = ", ".join(f"{x:g}" for x in np.unique(finite)[:6])
         low, _, high = found.scale.partition("-")
-        peer = f"{int(low == '0')}-{high}"
-        return QuestionError(
-            f"these look like ratings ({text}): which means certain?",
-            readings=_scale_readings(found.scale, peer, PERCENT),
-            hint=Hint(
-                "if {0} is certain, use {1}; if they are percentages, use {2}",
-                found.scale.partition("-")[2],
-                Hint("{scale}", scale=found.scale),
-                Hint("{scale}", scale=PERCENT),
-            ),
-        )
-    return QuestionError(
-        f"the confidences range from {finite.min():g} to {finite.max():g}: they have no scale",
-        readings=_scale_readings("rank", "logprob"),
-        hint=Hint(
-            "say what they are: {0} for log-probabilities, {1} where only their order tells",
-            Hint("{scale}", scale="logprob"),
-            Hint("{scale}", scale="rank"),
-        ),
-    )
+        readings = _scale_readings(found.scale, f"{int(low == '0')}-{high}", PERCENT)
+        rule = f"these look like ratings ({text}): which means certain?"
+        advice = "if {0} is certain, use {1}; if they are percentages, use {2}"
+        hint = Hint(advice, high, *_scale_hints(found.scale, PERCENT))
+        return QuestionError(rule, readings=readings, hint=hint)
+    rule = f"the confidences range from {finite.min():g} to {finite.max():g}: they have no scale"
+    advice = "say what they are: {0} for log-probabilities, {1} where only their order tells"
+    hint = Hint(advice, *_scale_hints("logprob", "rank"))
+    return QuestionError(rule, readings=_scale_readings("rank", "logprob"), hint=hint)
 
 
 def is_outcome(column: pl.Series) -> bool:
