@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import calibrant
-from calibrant.cli.catalog import VERBS, verb_function
+from calibrant.cli import VERBS, verb_function
 
 # Verbs that are for the command line: they set up the machine, or show the product.
 ONLY_COMMANDS = {"demo", "models list", "models fetch", "serve", "view", "init"}

@@ -1,6 +1,6 @@
 """Every command, as tests go through them."""
 
-from calibrant.cli.catalog import VERBS
+from calibrant.cli import VERBS
 from calibrant.cli.command import VerbCommand
 
 

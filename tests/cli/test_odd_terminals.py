@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from calibrant.cli import progress
-from calibrant.cli.catalog import VERBS, verb_function
+from calibrant.cli import VERBS, progress, verb_function
 from calibrant.cli.command import _supplied, cluster_speaks_on_stderr
 
 ROWS = "".join(f"gr\u00f6\u00dfe,{i % 7 / 7:.2f},{i % 2}\n" for i in range(40))

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from calibrant.cli.catalog import GROUPS, VERBS, verb_function
+from calibrant.cli import GROUPS, VERBS, verb_function
 from calibrant.cli.command import OUTPUTS
 from calibrant.cli.main import app
 from calibrant.cli.reference import (

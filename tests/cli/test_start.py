@@ -90,7 +90,7 @@ def test_no_verb_loads_what_takes_seconds_before_it_works():
     heavy = ("altair", "matplotlib", "pandas", "scipy.optimize", "scipy.stats", "sklearn", "sympy")
     code = (
         "import sys\n"
-        "from calibrant.cli.catalog import VERBS, verb_function\n"
+        "from calibrant.cli import VERBS, verb_function\n"
         "for words in VERBS: verb_function(words)\n"
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )

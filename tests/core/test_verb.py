@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import calibrant as cal
-from calibrant.cli.catalog import VERBS, verb_function
+from calibrant.cli import VERBS, verb_function
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.cli.catalog import VERBS
+from calibrant.cli import VERBS
 from calibrant.cli.command import VerbCommand
 from calibrant.core.verb import declaration
 from calibrant.findings.claims.next_step import next_step

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.cli.catalog import verb_function
+from calibrant.cli import verb_function
 from calibrant.core.document import plain
 from calibrant.core.errors import CalibrantError
 from calibrant.core.verb import declaration

@@ -21,7 +21,7 @@ from aiohttp import web
 
 import calibrant as cal
 from calibrant.apps.serve import serve
-from calibrant.cli.catalog import VERBS, verb_function
+from calibrant.cli import VERBS, verb_function
 from calibrant.core.document import plain
 from calibrant.core.errors import CalibrantError
 from calibrant.core.verb import declaration

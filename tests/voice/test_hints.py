@@ -7,7 +7,7 @@ import tomllib
 import pytest
 from prose import calls, messages, nodes, text_of
 
-from calibrant.cli.catalog import GROUPS, VERBS, verb_function
+from calibrant.cli import GROUPS, VERBS, verb_function
 from calibrant.cli.command import VerbCommand
 from calibrant.core.verb import declaration
 from support import ROOT

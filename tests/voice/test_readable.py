@@ -5,7 +5,7 @@ import re
 import pytest
 from prose import length, messages, sentences, sentences_of_page
 
-from calibrant.cli.catalog import GROUPS, VERBS, verb_function
+from calibrant.cli import GROUPS, VERBS, verb_function
 from calibrant.cli.command import OUTPUTS
 from calibrant.core.verb import declaration
 from support import ROOT

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import click
 
-from calibrant.cli.catalog import SETTINGS, VERBS, verb_function
+from calibrant.cli import SETTINGS, VERBS, verb_function
 from calibrant.core.errors import CalibrantError, ClaimFailed, Interrupted, QuestionError, printable
 from calibrant.core.values import parsed
 from calibrant.core.verb import GROUPS, OUTPUT, Option, Parameter, Verb, declaration, verb

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from calibrant.cli.catalog import GROUPS, SETTINGS, VERBS
+from calibrant.cli import GROUPS, SETTINGS, VERBS
 from calibrant.core.errors import CalibrantError, InputError, did_you_mean, printable
 from calibrant.core.version import __version__
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from calibrant.cli.catalog import GROUPS, VERBS, verb_function
+from calibrant.cli import GROUPS, VERBS, verb_function
 from calibrant.cli.command import output_parameters
 from calibrant.core.verb import GROUPS as HELP_GROUPS
 from calibrant.core.verb import Parameter, Verb, declaration
