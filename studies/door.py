@@ -40,6 +40,7 @@ def main() -> None:
     known(page)
     fresh(page)
     neutral(page)
+    units(page)
     random_ones(page)
     speed(page)
     size(page)
@@ -211,6 +212,53 @@ def _without_names(path: Path) -> list[Any] | None:
     own = {new: name for name, new in names.items()}
     pairs = ((roles.get(role), own.get(bare.get(role))) for role in ("model", "question_id"))
     return [path.name, *(name or "–" for pair in pairs for name in pair)]
+
+
+PARTS = {"claims of documents": (3, 9), "fields of forms": (6, 7), "steps of runs": (5, 15)}
+
+
+def units(page: StudyPage, tables: int = 20) -> None:
+    """Write whether the column is told whose rows are alike, by content alone."""
+    page.heading("Units without names")
+    rows = [
+        [kind, *(_units_found(parts, share, tables) for share in (1.2, 0.8, 0.0))]
+        for kind, parts in PARTS.items()
+    ]
+    page.text(
+        "Rows are parts of 120 units, and a unit shifts the log odds of all of its rows alike. No "
+        "column but confidence and outcome has a name: the unit, the number of the part, a topic "
+        "and a number are c1 to c4. `audit` and `decide` say which column it is and name the "
+        f"option ({tables} tables each; where units shift nothing, none should be told)."
+    )
+    columns = [
+        "rows are",
+        "shift 1.2: c1, another",
+        "shift 0.8: c1, another",
+        "no shift: c1, another",
+    ]
+    page.table(columns, rows)
+
+
+def _units_found(parts: tuple[int, int], spread: float, tables: int) -> str:
+    """Return in how many tables the unit is told, and in how many another column."""
+    audits = [audit(_parts(parts, spread, seed), resamples=20) for seed in range(tables)]
+    blocks = [entry for result in audits for entry in result["results"] if not entry["group"]]
+    groups = [group for entry in blocks for group in entry["dependence"]["groups"]]
+    columns = [group["column"] for group in groups if group["kind"] == "column"]
+    return f"{columns.count('c1')}, {len(columns) - columns.count('c1')}"
+
+
+def _parts(parts: tuple[int, int], spread: float, seed: int) -> pl.DataFrame:
+    rng = np.random.default_rng([7, seed])
+    sizes = rng.integers(*parts, 120)
+    unit, total = np.repeat(np.arange(120), sizes), int(sizes.sum())
+    said = rng.choice([0.6, 0.7, 0.8, 0.9, 0.95], total)
+    odds = np.log(said / (1 - said)) + rng.normal(0, spread, 120)[unit]
+    return pl.DataFrame({
+        "c1": unit + 1000, "c2": np.concatenate([np.arange(size) for size in sizes]),
+        "confidence": said, "correct": rng.random(total) < 1 / (1 + np.exp(-odds)),
+        "c3": rng.choice(list("xyz"), total), "c4": rng.integers(5, 900, total),
+    })  # fmt: skip
 
 
 def random_ones(page: StudyPage, runs: int = 8, each: int = 125) -> None:
