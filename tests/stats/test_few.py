@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant.metrics.perfect import Atoms, sum_law
-from calibrant.metrics.stats.bootstrap import quantiles
-from calibrant.metrics.stats.inversion import root_between
+from calibrant.metrics.stats.bootstrap import quantiles, root_between
 from calibrant.metrics.stats.regressions import isotonic_fit, isotonic_fits
 
 

@@ -27,8 +27,8 @@ from scipy import special
 
 from calibrant.core.arrays import Estimate, Floats, Mask
 from calibrant.metrics.intervals.gap import LUCK, POINTS, SET_ASIDE
+from calibrant.metrics.stats.bootstrap import first_crossing, share_of
 from calibrant.metrics.stats.intervals import normal_quantile
-from calibrant.metrics.stats.inversion import first_crossing
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 
@@ -85,8 +85,8 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
     # No ECE is above 1, so nothing above it is a candidate.
     up = np.linspace(value, max(min(value + reach, 1.0), value), POINTS)[::-1]
     display, above = _shown(down, peaked, noise), _shown(up, even, noise)
-    low = first_crossing(down, display >= value, level)
-    high = up[0] - first_crossing(up[0] - up, above <= value, level)
+    low = first_crossing(down, lambda place: share_of(display[place] >= value), level)
+    high = up[0] - first_crossing(up[0] - up, lambda place: share_of(above[place] <= value), level)
     if (above[-1] <= value).mean() < LUCK:
         # Less error than even the observed amount would mostly show, by luck.
         high = max(high, float(np.median(above[-1])))

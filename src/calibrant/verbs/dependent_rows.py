@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -261,7 +262,7 @@ def add_of_these(entries: list[dict[str, Any]]) -> None:
     if not any(meant):
         return
     equal = [
-        {**entry, "significance": tests if tests else _copied(entry.get("significance"))}
+        {**entry, "significance": tests if tests else copy.deepcopy(entry.get("significance"))}
         for entry, tests in zip(entries, meant, strict=True)
     ]
     adjust_p_values(equal)
@@ -272,10 +273,3 @@ def add_of_these(entries: list[dict[str, Any]]) -> None:
                 for name in ("calibration", "gap", "separation")
                 if (test := notes["significance"][name]) is not None
             }
-
-
-def _copied(tests: Any) -> Any:
-    """Return tests that can be corrected again."""
-    if not isinstance(tests, dict):
-        return tests
-    return {name: _copied(test) for name, test in tests.items()}

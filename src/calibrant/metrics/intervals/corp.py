@@ -20,9 +20,8 @@ import numpy as np
 
 from calibrant.core.arrays import Floats, Ints, Stream
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
-from calibrant.metrics.stats.bootstrap import quantiles
+from calibrant.metrics.stats.bootstrap import first_crossing, quantiles, share_of
 from calibrant.metrics.stats.intervals import normal_quantile
-from calibrant.metrics.stats.inversion import crossing, searched, share_of
 from calibrant.metrics.stats.ranking import DistinctSums, Influence
 from calibrant.metrics.stats.regressions import isotonic_fit, isotonic_fits
 
@@ -115,9 +114,9 @@ def corp_intervals(task: CorpTask, level: float) -> CorpIntervals:
     def at_most(place: int) -> float:
         return share_of(drawn(last - place)[0] <= line.seen.mcb + ROUNDING)
 
-    low = searched(crossing(line.distances, level), at_least)
+    low = first_crossing(line.distances, at_least, level)
     # The last distance at which the observed MCB is not too small.
-    down = searched(crossing(line.distances[-1] - line.distances[::-1], level), at_most)
+    down = first_crossing(line.distances[-1] - line.distances[::-1], at_most, level)
     high = float(line.distances[-1] - down)
     if line.distances[-1] == 0:
         # The curve is the diagonal itself: no line leads away from it, noise alone speaks.

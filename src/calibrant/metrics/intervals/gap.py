@@ -1,6 +1,6 @@
 """Intervals for ECE, its halves and its debiased form, from bin sums alone.
 
-Each candidate value is tested against the observed one (see `calibrant.metrics.stats.inversion`).
+Each candidate value is tested against the observed one (see `calibrant.metrics.stats.bootstrap`).
 Two lines of candidates make the interval safe. How much the plug-in is biased depends on how the
 error is spread over bins: most where few bins carry it all, least where all carry the same. The
 low end follows the first case (gaps that noise explains are set aside), the high end a mixture
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from calibrant.core.arrays import Floats, Stream
 from calibrant.metrics.intervals.gap_model import GapModel
-from calibrant.metrics.stats.inversion import crossing, refusal, searched, share_of
+from calibrant.metrics.stats.bootstrap import first_crossing, first_refusal, share_of
 
 POINTS = 13
 # Gaps within so many standard errors of 0 are set aside on the low line (chosen by simulation:
@@ -67,7 +67,7 @@ def gap_intervals(model: GapModel, stream: Stream, level: float, resamples: int)
         def share(place: int) -> float:
             return share_of(below(place)[part] >= observed_value[part])
 
-        return min(searched(crossing(lines[part], level), share), observed_value[part])
+        return min(first_crossing(lines[part], share, level), observed_value[part])
 
     total, over, under = ((size, low(part)) for part, size in enumerate(observed_value))
     high = _upper(up, partial(_part, above, 0), observed_value[0], level)
@@ -129,7 +129,7 @@ def _upper(values: Floats, display: Callable[[int], Floats], size: float, level:
     level
         Coverage of the interval.
     """
-    high = searched(refusal(values, level), lambda place: share_of(display(place) <= size))
+    high = first_refusal(values, lambda place: share_of(display(place) <= size), level)
     nearest = display(0)
     if np.count_nonzero(nearest <= size) < LUCK * nearest.size:
         # Less error than even the observed amount would mostly show, by luck: what it would show

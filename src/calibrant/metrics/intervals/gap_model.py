@@ -11,7 +11,7 @@ from calibrant.core.arrays import Estimate, Floats, MaybeArray
 from calibrant.metrics.binned import BinStats, bin_statistics, bins_of, shrunk_variance
 from calibrant.metrics.inputs import Checked, check, check_choice
 from calibrant.metrics.stats import intervals
-from calibrant.metrics.stats.inversion import root_between
+from calibrant.metrics.stats.bootstrap import root_between
 from calibrant.metrics.stats.units import MOST_SHARE, UnitInfluence, Units, freedom
 
 # Level at which the reach of Student's law stands for that of the normal one, and shares that are

@@ -11,7 +11,7 @@ from calibrant.core.arrays import Floats, Mask
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.intervals.gap import LUCK
 from calibrant.metrics.smooth import Place, Published, Singles, SmoothGrids, SmoothTask
-from calibrant.metrics.stats.inversion import halving, searched
+from calibrant.metrics.stats.bootstrap import halved
 from calibrant.metrics.stats.kernels import (
     FINEST_BANDWIDTH,
     HALVINGS,
@@ -84,7 +84,7 @@ class _Candidates:
             sums = self._totals(self._few, value) if value else self._sizes
             return _share(sums >= observed)
 
-        return searched(halving(observed, 0.0, tail), at_least)
+        return halved(at_least, observed, 0.0, tail)
 
     def high(self, tail: float) -> float:
         """Return the largest candidate along the line of even gaps."""
@@ -94,7 +94,7 @@ class _Candidates:
         def at_most(value: float) -> float:
             return _share(self._totals(self._even, value) <= observed)
 
-        high = searched(halving(observed, observed + reach, tail), at_most)
+        high = halved(at_most, observed, observed + reach, tail)
         if at_most(observed) < LUCK:
             # Less error than even the observed amount would mostly show, by luck.
             high = max(high, float(np.median(self._totals(self._even, observed))))

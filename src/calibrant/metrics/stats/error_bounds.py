@@ -9,8 +9,8 @@ from msgspec import Struct
 from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats, Mask
+from calibrant.metrics.stats.bootstrap import root_between
 from calibrant.metrics.stats.cells import CellTable
-from calibrant.metrics.stats.inversion import root_between
 
 _ROOT = math.sqrt(2 / math.pi)
 # The root is looked for in one of so many steps.
