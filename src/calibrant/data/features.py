@@ -60,10 +60,10 @@ def as_frame(features: Any) -> pl.DataFrame:
         return features
     if isinstance(features, np.ndarray):
         if features.ndim != 2:
-            raise InputError(
-                f"features must be a table or a 2-d array, got an array with {features.ndim} axes",
-                hint="use features.reshape(-1, 1) for a single feature",
+            rule = (
+                f"features must be a table or a 2-d array, got an array with {features.ndim} axes"
             )
+            raise InputError(rule, hint="use features.reshape(-1, 1) for a single feature")
         return pl.DataFrame({f"x{place}": column for place, column in enumerate(features.T)})
     return read_table(features)
 
@@ -140,11 +140,9 @@ class FeatureEncoder:
         table = pl.DataFrame({"level": text, "target": target})
         means = table.group_by("level").agg(pl.mean("target")).sort("target", "level")
         if means.height > self.most:
-            raise InputError(
-                f"the feature {column.name!r} has {means.height} categories, at most "
-                f"{self.most} can be told apart",
-                hint="group rare categories, or leave an identifier out",
-            )
+            rule = f"the feature {column.name!r} has {means.height} categories, at most "
+            rule += f"{self.most} can be told apart"
+            raise InputError(rule, hint="group rare categories, or leave an identifier out")
         return Feature(column.name, tuple(means["level"].to_list()))
 
     def transform(self, features: Any) -> Floats:
@@ -216,10 +214,8 @@ def require(columns: Sequence[str], needed: Sequence[str]) -> None:
 
 def _texts(column: pl.Series) -> pl.Series:
     if column.dtype.is_nested() or column.dtype.is_temporal():
-        raise InputError(
-            f"the feature {column.name!r} holds {column.dtype}, not a number or a category",
-            hint="turn it into numbers or text first",
-        )
+        rule = f"the feature {column.name!r} holds {column.dtype}, not a number or a category"
+        raise InputError(rule, hint="turn it into numbers or text first")
     _refuse_missing(column)
     return column.cast(pl.String)
 

@@ -41,6 +41,7 @@ _PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz")
 _TEXTS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson")
 _WHOLE_TABLES = (*_TEXTS, ".arrow", ".feather", ".db", ".sqlite", ".xlsx", ".ods")
 _BOOKS = (".xlsx", ".xlsm", ".xlsb", ".ods")
+_PARTS_OF_BOOKS = frozenset(["xl/workbook.xml", "xl/workbook.bin", "content.xml"])
 _PIECE = 1 << 20
 
 
@@ -80,9 +81,7 @@ def _is_workbook(path: Path, head: bytes) -> bool:
         return head.startswith(_ZIP)
     try:
         with zipfile.ZipFile(path) as packed:
-            return not {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}.isdisjoint(
-                packed.namelist()
-            )
+            return bool(_PARTS_OF_BOOKS & {*packed.namelist()})
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
         # A later kind of zip than Python knows is no workbook that can be read either.
         return False
@@ -117,15 +116,10 @@ def zstandard() -> ModuleType:
     return optional_import("zstandard", extra="zstd", purpose="files packed with zstd")
 
 
-def _open_zstd(path: Path) -> Any:
-    return zstandard().open(path, "rb")
-
-
 def _damage(kind: str | None) -> tuple[type[Exception], ...]:
     """Return the errors by which a library says that its data are damaged."""
-    if kind != "zstd":
-        return OSError, EOFError, zlib.error, lzma.LZMAError
-    return OSError, EOFError, zstandard().ZstdError
+    own = (zstandard().ZstdError,) if kind == "zstd" else (zlib.error, lzma.LZMAError)
+    return OSError, EOFError, *own
 
 
 _OPENERS: dict[str | None, Callable[[Path], Any]] = {
@@ -133,18 +127,16 @@ _OPENERS: dict[str | None, Callable[[Path], Any]] = {
     "gzip": gzip.open,
     "bzip2": bz2.open,
     "xz": lzma.open,
-    "zstd": _open_zstd,
+    "zstd": lambda path: zstandard().open(path, "rb"),
 }
 
 
 def _refuse_others(head: bytes) -> None:
     """Refuse by name what is no table, or packed in a way that is not read."""
-    what = next((what for what, starts in _OTHERS.items() if head.startswith(starts)), None)
-    if what is not None:
-        raise InputError(
-            f"the file is {what}, not a table of text or parquet",
-            hint="save or unpack the table as .csv, .jsonl or .parquet; .csv.gz is read too",
-        )
+    hint = "save or unpack the table as .csv, .jsonl or .parquet; .csv.gz is read too"
+    for what, starts in _OTHERS.items():
+        if head.startswith(starts):
+            raise InputError(f"the file is {what}, not a table of text or parquet", hint=hint)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -160,18 +152,14 @@ def first_bytes(path: Path, most: int) -> bytes:
 
 def plain_text(path: Path) -> bytes:
     """Return a text as UTF-8 without marks at its start, also where it is UTF-16 or gzipped."""
-    raw = read_bytes(path)
+    raw, about = read_bytes(path), {"source": str(path), "hint": "save the table as UTF-8"}
     if raw.startswith(_UTF32):
-        raise InputError("the text is UTF-32", source=str(path), hint="save the table as UTF-8")
+        raise InputError("the text is UTF-32", **about)
     if raw.startswith(_UTF16):
         try:
             raw = raw.decode("utf-16").encode()
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"the UTF-16 text cannot be read: {error}",
-                source=str(path),
-                hint="save the table as UTF-8",
-            ) from None
+            raise InputError(f"the UTF-16 text cannot be read: {error}", **about) from None
     while raw.startswith(_UTF8):
         raw = raw.removeprefix(_UTF8)
     return raw
@@ -196,11 +184,8 @@ def _pieces(path: Path) -> Iterator[bytes]:
         while piece := file.read(_PIECE):
             observed += len(piece)
             if observed > most:
-                raise InputError(
-                    f"the {packed_by(path)} data unpacks to more than {most:,} bytes",
-                    source=str(path),
-                    hint=limit_hint("unpacked_bytes"),
-                )
+                rule = f"the {packed_by(path)} data unpacks to more than {most:,} bytes"
+                raise InputError(rule, source=str(path), hint=limit_hint("unpacked_bytes"))
             yield piece
 
 
@@ -324,10 +309,8 @@ def entries_below(folder: str | Path, ending: str = "") -> list[Path]:
         names = files if ending else [*folders, *files]
         observed += len(folders) + len(files)
         if observed > MOST_ENTRIES:
-            raise InputError(
-                f"the folder holds more than {MOST_ENTRIES:,} files",
-                source=str(folder),
-                hint="name the folder in which the logs or tables are",
-            )
+            rule = f"the folder holds more than {MOST_ENTRIES:,} files"
+            hint = "name the folder in which the logs or tables are"
+            raise InputError(rule, source=str(folder), hint=hint)
         entries += [Path(place, name) for name in names if name.endswith(ending)]
     return sorted(entries)

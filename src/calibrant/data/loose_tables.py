@@ -72,12 +72,12 @@ def _places(data: bytes | mmap.mmap, byte: int) -> Array:
     return np.concatenate(places) if places else np.zeros(0, dtype=np.int64)
 
 
+_DOUBLE = 'double a quote that belongs to the text (""), or save the table as parquet'
+
+
 def _unbalanced(data: bytes | mmap.mmap, place: int) -> InputError:
-    return InputError(
-        "a quote opens a cell here and closes in another row: rows would be joined",
-        row=max(1, bytes(data[:place]).count(b"\n")),
-        hint='double a quote that belongs to the text (""), or save the table as parquet',
-    )
+    rule = "a quote opens a cell here and closes in another row: rows would be joined"
+    return InputError(rule, row=max(1, bytes(data[:place]).count(b"\n")), hint=_DOUBLE)
 
 
 def refuse_joined_rows(
@@ -113,12 +113,9 @@ def refuse_joined_rows(
     joined = pl.any_horizontal(pl.col(name).str.contains(test) for name, test in tests.items())
     rows = texts.select(joined.arg_true()).collect().to_series()
     if len(rows):
-        raise InputError(
-            "a quoted cell holds what looks like further rows of this table: a quote opens in one "
-            "row and closes in another",
-            row=int(rows[0]) + 1,
-            hint='double a quote that belongs to the text (""), or save the table as parquet',
-        )
+        rule = "a quoted cell holds what looks like further rows of this table: a quote opens in "
+        rule += "one row and closes in another"
+        raise InputError(rule, row=int(rows[0]) + 1, hint=_DOUBLE)
 
 
 def _telling(peers: list[pl.DataType]) -> bool:

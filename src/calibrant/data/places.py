@@ -49,14 +49,10 @@ def _table(db: sqlite3.Connection, path: Path, what: str) -> str:
         return what
     if not what and len(names) == 1:
         return names[0]
-    place = f"{path.name}{DATABASE_MARK}"
+    place, names = f"{path.name}{DATABASE_MARK}", sorted(names)
     kind = f"there is no table {what!r}" if what else f"the database has {len(names)} tables"
-    raise InputError(
-        f"{kind}: {', '.join(sorted(names)[:8])}",
-        source=str(path),
-        hint=f"name one, {place}{(sorted(names) or ['TABLE'])[0]}, or write a query: "
-        f"'{place}SELECT ..'",
-    )
+    hint = f"name one, {place}{(names or ['TABLE'])[0]}, or write a query: '{place}SELECT ..'"
+    raise InputError(f"{kind}: {', '.join(names[:8])}", source=str(path), hint=hint)
 
 
 @cache
@@ -78,9 +74,8 @@ def fetched(url: str) -> Path:
                 if observed > most:
                     break
     except Exception as error:  # noqa: BLE001 - every protocol's library has errors of its own
-        raise InputError(
-            f"the address cannot be read: {error}", source=url, hint="check the address"
-        ) from None
+        rule = f"the address cannot be read: {error}"
+        raise InputError(rule, source=url, hint="check the address") from None
     if observed > most:
         hint = limit_hint("unpacked_bytes")
         raise InputError(f"the table has more than {most:,} bytes", source=url, hint=hint)
@@ -121,8 +116,5 @@ def refuse_foreign_database(path: Path, table: str, what: str) -> None:
     names = [str(name) for (name,) in rows]
     if names and table not in names:
         text = ", ".join(sorted(names)[:3])
-        raise InputError(
-            f"this is no {what}, but a database of another program (tables: {text})",
-            source=str(path),
-            hint="name another file",
-        )
+        rule = f"this is no {what}, but a database of another program (tables: {text})"
+        raise InputError(rule, source=str(path), hint="name another file")

@@ -77,10 +77,8 @@ def scan_table(
             f"a table is a path, a dataframe or a mapping of columns, got {type(source).__name__}"
         ) from None
     except nw.exceptions.DuplicateError as error:
-        raise InputError(
-            f"two columns of the table have one name: {reason_of(error)}",
-            hint="rename one of them",
-        ) from None
+        rule = f"two columns of the table have one name: {reason_of(error)}"
+        raise InputError(rule, hint="rename one of them") from None
     try:
         polars: pl.DataFrame = frame.to_polars()
     except (*UNREADABLE, TypeError, ValueError, OverflowError) as error:
@@ -117,13 +115,11 @@ def _from_columns(source: Mapping[str, Any]) -> pl.LazyFrame:
     try:
         return pl.DataFrame({name: _simple(values) for name, values in columns.items()}).lazy()
     except refused as error:
-        sizes = {
-            name: len(values)
-            for name, values in columns.items()
-            if hasattr(values, "__len__") and not isinstance(values, str)
+        sized = {
+            n: x for n, x in columns.items() if hasattr(x, "__len__") and not isinstance(x, str)
         }
-        if len(set(sizes.values())) > 1:
-            lengths = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+        if len({len(values) for values in sized.values()}) > 1:
+            lengths = ", ".join(f"{name} {len(values):,}" for name, values in sized.items())
             raise InputError(f"the columns of a table have equal lengths, got {lengths}") from None
         raise InputError(f"the columns make no table: {error}") from None
 

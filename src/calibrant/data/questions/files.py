@@ -183,10 +183,9 @@ def _csv_rows(text: str) -> list[Row]:
         lines = list(reader)
     except csv.Error as error:
         # A quote that opens a cell and closes in another row would join the rows between.
-        raise InputError(
-            f"the file cannot be read near line {reader.line_num}: {error}",
-            hint='double a quote that belongs to the text (""), and close every quoted cell',
-        ) from None
+        rule = f"the file cannot be read near line {reader.line_num}: {error}"
+        hint = 'double a quote that belongs to the text (""), and close every quoted cell'
+        raise InputError(rule, hint=hint) from None
     start = _header_line(lines)
     if start is None:
         header, body, start = list(_MMLU_HEADER), lines, -1
