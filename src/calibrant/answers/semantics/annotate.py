@@ -184,14 +184,12 @@ def _read(
     options = replace(options, scale=scale_of_all(texts, options.scale))
     parts = list(distinct.iter_slices(TEXTS_AT_ONCE)) or [distinct]
     readings = list(mapper(partial(read_draws, options=options), parts))
-    notes: Counter[str] = Counter()
-    for part in readings:
-        notes.update(part.notes)
+    notes = sum((each for _, each in readings), Counter[str]())
     distinct = distinct.with_row_index("text_row")
     kind = work.select(key).join(
         distinct, on=key, how="left", maintain_order="left", nulls_equal=True
     )["text_row"]
-    return pl.concat([part.table for part in readings])[kind], notes
+    return pl.concat([table for table, _ in readings])[kind], notes
 
 
 def _long_answers(work: pl.DataFrame) -> pl.DataFrame:
@@ -298,14 +296,6 @@ def _counts(table: pl.DataFrame, column: str) -> dict[str, int]:
     return dict(counts.iter_rows())
 
 
-@dataclass
-class ReadDraws:
-    """The columns found, one entry per distinct text, and what had to be mended."""
-
-    table: pl.DataFrame
-    notes: Counter[str] = field(default_factory=Counter)
-
-
 _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "answer": pl.String,
     "stated_confidence": pl.Float64,
@@ -318,11 +308,11 @@ _Text = tuple[str | bytes | None, str, str, list[str] | None]
 _Row = tuple[str | None, float | None, list[str] | None, list[float | None] | None, str, str]
 
 
-def read_draws(texts: pl.DataFrame, options: SemanticsOptions) -> ReadDraws:
-    """Read distinct texts: a row each of text, role, kind of question and choices."""
+def read_draws(texts: pl.DataFrame, options: SemanticsOptions) -> tuple[pl.DataFrame, Counter[str]]:
+    """Read distinct texts, a row each of text, role, kind and choices; count what was mended."""
     notes: Counter[str] = Counter()
     rows = [_read_one(text, options, notes) for text in texts.iter_rows()]
-    return ReadDraws(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), notes)
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row"), notes
 
 
 def _read_one(values: _Text, options: SemanticsOptions, notes: Counter[str]) -> _Row:

@@ -102,7 +102,7 @@ class Grader:
         ...     [("Lima", "Lima", "Capital of Peru?"), ("Quito", "Lima", "Capital of Peru?")])]
         [True, False]
         """
-        ruled = [self._by_hand(answer, refs, question=about) for answer, refs, about in asked]
+        ruled = [self._by_hand(*each) for each in asked]
         return read_again(self.judge, ruled, asked)
 
     def grade(
@@ -120,17 +120,14 @@ class Grader:
         `siblings` are names known not to be right, such as the other things of a benchmark's
         list: an answer that is one of them is wrong, however alike it looks.
         """
-        ruled = self._by_hand(
-            answer, references, question=question, kind=kind, choices=choices, siblings=siblings
-        )
+        ruled = self._by_hand(answer, references, question, kind, choices, siblings)
         return read_again(self.judge, [ruled], [(answer, references, question)])[0]
 
     def _by_hand(
         self,
         answer: str | bytes | None,
         references: References,
-        *,
-        question: str | None = None,
+        question: str | None,
         kind: str = "open",
         choices: Sequence[str] | None = None,
         siblings: Sequence[str] = (),
@@ -173,7 +170,7 @@ class Grader:
         grade, bag = self.grade(answer, references, question=question), self._bag(answer)
 
         def nearness(alias: str) -> tuple[bool, float]:
-            alone = self._by_hand(answer, alias, question=question)
+            alone = self._by_hand(answer, alias, question)
             return bool(alone.correct), alone.probability or 0.0
 
         reference = max(flatten_references(references), key=nearness, default="")
