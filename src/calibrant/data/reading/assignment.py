@@ -6,6 +6,7 @@ from itertools import product
 import polars as pl
 from msgspec import Struct, structs
 
+from calibrant.data.reading import relations
 from calibrant.data.reading.candidates import (
     OutcomeCandidate,
     ReadingChoice,
@@ -23,25 +24,7 @@ from calibrant.data.reading.likely_columns import (
 from calibrant.data.reading.models import GRADE_ROLES, SAID_ROLES, model_key, models_beside
 from calibrant.data.reading.names import model_columns, name_roles
 from calibrant.data.reading.pairs import class_candidates, pair_candidates
-from calibrant.data.reading.relations import (
-    MARGIN,
-    OUTCOME_LEAST,
-    ROLE_MARGIN,
-    SAID_LEAST,
-    are_linked,
-    by_evidence,
-    graded_first,
-    is_of_one_class,
-    is_threshold,
-    is_turned,
-    is_verdict,
-    is_weak,
-    lift_by_association,
-    lift_neutral,
-    rivals,
-    variants,
-    verify,
-)
+from calibrant.data.reading.relations import MARGIN, OUTCOME_LEAST, ROLE_MARGIN, SAID_LEAST
 
 TAKE, ASK, REFUSE = "take", "ask", "refuse"
 _CROWD, _NAMED, _MOSTLY = 4, 2.5, 0.5
@@ -114,14 +97,14 @@ class _Assignment:
         if named.correct:
             self.outcomes = [_known(o) for o in self.outcomes if o.column in named.correct]
             self.pairs, self.classes = [], []
-        verify(self.outcomes, self.pairs, self.columns)
+        relations.verify(self.outcomes, self.pairs, self.columns)
         self.pairs = [pair for pair in self.pairs if not pair.same]
         self.beside = models_beside(columns, self.said, self.outcomes)
         texts = [column.name for column in columns if column.words and not column.numeric]
         if model_columns(texts) or named.confidence or named.correct:
             self.beside = []
-        lift_by_association(self.said, self.outcomes, self.columns)
-        lift_neutral(self.said, self.outcomes, self.columns)
+        relations.lift_by_association(self.said, self.outcomes, self.columns)
+        relations.lift_neutral(self.said, self.outcomes, self.columns)
         self.said.sort(key=lambda c: -c.score)
         self.outcomes.sort(key=lambda o: -o.score)
         self.some_named = any(c.named >= 2 and c.score >= 2 for c in self.said)
@@ -147,8 +130,8 @@ class _Assignment:
         if crowd := self._crowd(best, choices):
             return ReadingDecision(REFUSE, why="confidence:" + outcome.column, crowd=crowd)
         self._add_methods(best, choices)
-        near = [*rivals(best, choices), *self._of_one_model(best)]
-        weak = is_weak(best, near, self._is_alone)
+        near = [*relations.rivals(best, choices), *self._of_one_model(best)]
+        weak = relations.is_weak(best, near, self._is_alone)
         if outcome.conflict is not None:
             pair = outcome.conflict
             best.notes += (f"{outcome.column} is not the same as {pair.column}.",)
@@ -158,10 +141,11 @@ class _Assignment:
         doubts = tuple(dict.fromkeys([*best.doubts, *filter(more.get, more)]))
         if not doubts:
             return ReadingDecision(TAKE, (self._with_left_out(best),))
-        peers = [*variants(best, doubts, self.columns), *near]
-        for rival in filter(is_turned, near[:3]):
-            peers += variants(rival, ("direction", "unsure"), self.columns)
-        return ReadingDecision(ASK, graded_first(by_evidence([best, *peers]))[:3], doubts)
+        peers = [*relations.variants(best, doubts, self.columns), *near]
+        for rival in filter(relations.is_turned, near[:3]):
+            peers += relations.variants(rival, ("direction", "unsure"), self.columns)
+        ordered = relations.graded_first(relations.by_evidence([best, *peers]))
+        return ReadingDecision(ASK, ordered[:3], doubts)
 
     def _crowd(self, best: ReadingChoice, choices: Sequence[ReadingChoice]) -> tuple[str, ...]:
         """Return the columns that may all be the confidence, where none is called like one."""
@@ -214,16 +198,16 @@ class _Assignment:
         if not hit.n:
             return None
         roles = name_roles(outcome.column)
-        if is_threshold(confidence, outcome, hit):
+        if relations.is_threshold(confidence, outcome, hit):
             if hit.n >= 30 or roles.right < 2:
                 self.made.add(outcome.column)
-                if confidence.named >= _NAMED and is_verdict(confidence, outcome):
+                if confidence.named >= _NAMED and relations.is_verdict(confidence, outcome):
                     self.verdicts.add(outcome.column)
                 return None
             score -= 1.5
-        if outcome.pair and is_of_one_class(confidence, outcome, self.columns):
+        if outcome.pair and relations.is_of_one_class(confidence, outcome, self.columns):
             return None
-        if not outcome.pair and are_linked(confidence, outcome):
+        if not outcome.pair and relations.are_linked(confidence, outcome):
             score += 1.2
         # What most rows lack is hardly what the table is about.
         score -= 1.5 * (hit.n < _MOSTLY * self.height and confidence.named < _NAMED)
