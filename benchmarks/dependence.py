@@ -21,6 +21,8 @@ from benchmarks.harness import ROOT, Page, seconds
 from benchmarks.scale import write_table
 from benchmarks.weight import source_of
 
+# What is measured, and its libraries, work in one thread each: turns differ less.
+ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"}
 COMMIT = os.environ.get("CALIBRANT_BEFORE", "d66e99b9")
 ROWS, COLUMNS = (1_000, 100_000), (2, 10, 20)
 STREAMED = 10_000_000
@@ -67,6 +69,7 @@ def write_columns(path: Path, rows: int, columns: int) -> None:
 def main() -> None:
     page = Page("dependence", "What the search for dependence costs", packages=["numpy", "polars"])
     lines = []
+    os.environ.update(ONE_THREAD)
     with tempfile.TemporaryDirectory(prefix="calibrant-bench-") as place:
         folder = Path(place)
         sources = {"before": source_of(COMMIT, folder) / "src", "now": ROOT / "src"}

@@ -36,6 +36,8 @@ _KNOWN_BINS = 10
 # random: every tenth row of a sorted table may be one of each group.
 _PART, _MANY, _SEED = 10_000, 20_000, 59
 _SEPARATOR = r"[-_/#:|.@\s]+"
+# The end of an id with what comes before it, and its first part.
+_END, _FIRST = rf"{_SEPARATOR}[^-_/#:|.@\s]*$", r"^([^-_/#:|.@\s]+)"
 _DATE = r"^\d{4}-\d\d-\d\d"
 _OWN = frozenset(("model", "method", "answer", "weights", "correct", "confidence", "cluster_id"))
 _PLACE = "_place"
@@ -349,16 +351,14 @@ def _strings(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
         yield from _text_ways(name, column)
         return
     parts = np.array([len(re.findall(_SEPARATOR, text)) for text in first])
-    if (parts == 0).mean() > _MOSTLY:
-        yield (
-            "part",
-            f"{name} without its last number",
-            lambda: value_codes(_without_number(column)),
-        )
-    if (parts > 0).mean() > _MOSTLY:
-        yield "part", f"{name} without its end", lambda: value_codes(_without_end(column))
-    if (parts > 1).mean() > _MOSTLY:
-        yield "part", f"first part of {name}", lambda: value_codes(_first_part(column))
+    ids = (
+        (parts == 0, f"{name} without its last number", lambda: column.str.replace(r"\d+$", "")),
+        (parts > 0, f"{name} without its end", lambda: column.str.replace(_END, "")),
+        (parts > 1, f"first part of {name}", lambda: column.str.extract(_FIRST)),
+    )
+    for like_these, words, part in ids:
+        if like_these.mean() > _MOSTLY:
+            yield "part", words, lambda part=part: value_codes(part())
 
 
 def _text_ways(name: str, column: pl.Series) -> Iterator[_Way]:
@@ -368,18 +368,6 @@ def _text_ways(name: str, column: pl.Series) -> Iterator[_Way]:
     yield "text", f"last words of {name}", texts.last_words
     if column.len() <= MOST_TEXTS:
         yield "text", f"nearly equal {name}", texts.nearly_equal
-
-
-def _without_end(ids: pl.Series) -> pl.Series:
-    return ids.str.replace(rf"{_SEPARATOR}[^-_/#:|.@\s]*$", "")
-
-
-def _without_number(ids: pl.Series) -> pl.Series:
-    return ids.str.replace(r"\d+$", "")
-
-
-def _first_part(ids: pl.Series) -> pl.Series:
-    return ids.str.extract(r"^([^-_/#:|.@\s]+)")
 
 
 def _distinct(codes: Indices) -> int:

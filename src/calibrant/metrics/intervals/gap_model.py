@@ -5,13 +5,13 @@ import math
 import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
-from scipy.special import erf
 
 from calibrant.core.arrays import Estimate, Floats, MaybeArray
 from calibrant.metrics.binned import BinStats, bin_statistics, bins_of, shrunk_variance
 from calibrant.metrics.inputs import Checked, check, check_choice
 from calibrant.metrics.stats import intervals
 from calibrant.metrics.stats.bootstrap import root_between
+from calibrant.metrics.stats.error_bounds import mean_size
 from calibrant.metrics.stats.units import MOST_SHARE, UnitInfluence, Units, freedom
 
 # Level at which the reach of Student's law stands for that of the normal one, and shares that are
@@ -253,14 +253,11 @@ def matched_error(stats: BinStats, inflation: float) -> float:
 
     `inflation` is the variance of the data's own units over that of independent rows.
     """
-    signed = stats.confidence - stats.rate
-    gap = np.abs(signed)
+    gap = np.abs(stats.gap)
     observed = float(stats.mass @ gap)
 
     def excess(shrink: float) -> float:
-        moved = shrink * signed
-        variance = stats.spread + moved * (2 * stats.confidence - 1) - moved**2
-        error = np.sqrt(np.maximum(variance, 0.0) * inflation / stats.effective)
+        error = np.sqrt(shrunk_variance(stats, shrink) * inflation / stats.effective)
         return float(stats.mass @ folded_mean(shrink * gap, error)) - observed
 
     none, whole = excess(0.0), excess(1.0)
@@ -274,7 +271,4 @@ def matched_error(stats: BinStats, inflation: float) -> float:
 def folded_mean(centre: Floats, error: Floats) -> Floats:
     """Return E|X| for normal X with the given mean and standard deviation (0 allowed)."""
     scale = np.where(error > 0, error, 1.0)
-    ratio = centre / scale
-    moved = centre * erf(ratio / math.sqrt(2))
-    mean = scale * math.sqrt(2 / math.pi) * np.exp(-(ratio**2) / 2) + moved
-    return np.where(error > 0, mean, np.abs(centre))
+    return np.where(error > 0, scale * mean_size(centre / scale), np.abs(centre))

@@ -158,20 +158,10 @@ def planned_bound(
     return UpperBound(_ROOT * float(table.share @ noise), scale, square)
 
 
-_HALF_NORMAL_MEAN = float(np.sqrt(2 / np.pi))
-
-
-def _mean_size(c: Floats) -> Floats:
-    """Return the mean of ``|c + Z|`` for a standard normal Z."""
-    return np.asarray(
-        _HALF_NORMAL_MEAN * np.exp(-c * c / 2) + c * (1 - 2 * ndtr(-c)), dtype=np.float64
-    )
-
-
 def excess(size: Floats, error: Floats) -> Floats:
     """Return how much larger the absolute value of a normal variable is than `size`, on average."""
     scale = np.maximum(error, 1e-12)
-    return np.asarray(scale * _mean_size(size / scale) - size, dtype=np.float64)
+    return np.asarray(scale * mean_size(size / scale) - size, dtype=np.float64)
 
 
 def ece_interval(
@@ -231,7 +221,7 @@ def claim_holds(
     """
     scale = np.maximum(mean_error, 1e-12)
     c = np.maximum(threshold, 0.0) / scale
-    mean = _mean_size(c)
+    mean = mean_size(c)
     spread = np.sqrt(np.maximum(square_error * (1 + c * c - mean * mean), 0.0))
     moved = total + (2 * np.square(z) + 1) / 6 * lean
     return np.asarray((threshold > 0) & (moved < scale * mean - z * spread))

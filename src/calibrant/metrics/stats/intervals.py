@@ -53,11 +53,8 @@ def wilson_ends(rate: float, n: float, level: float) -> Bounds:
     >>> round(low, 3), high
     (0.839, 1.0)
     """
-    z2 = normal_quantile(level) ** 2
-    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
-    reach = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    low = 0.0 if rate <= 0 else min(max(centre - reach, 0.0), 1.0)
-    return low, 1.0 if rate >= 1 else min(max(centre + reach, 0.0), 1.0)
+    low, high = wilson_interval(rate, n, level)
+    return float(low), float(high)
 
 
 def wilson_estimate(rate: float, n: int, level: float = 0.95) -> Estimate:
