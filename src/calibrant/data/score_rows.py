@@ -207,15 +207,13 @@ def heed_runs(
             continue
         if not repeats:
             kind = "of each question" if ids else f"in each of {sizes[0]:,} places"
-            raise InputError(
-                f"the column {name!r} tells {number} rows {kind} apart",
-                hint=Hint(
-                    "if they are repeated answers to one question, use {repeats}; for a verdict of "
-                    "each, use {method}",
-                    repeats=True,
-                    method=name,
-                ),
+            hint = Hint(
+                "if they are repeated answers to one question, use {repeats}; for a verdict of "
+                "each, use {method}",
+                repeats=True,
+                method=name,
             )
+            raise InputError(f"the column {name!r} tells {number} rows {kind} apart", hint=hint)
         if not ids:
             place = rows.select(pl.int_range(pl.len()).over(*_KEYS, "_run").cast(pl.String))
             note = f"Rows in the same place of each {name} are repeated answers to one question."

@@ -349,8 +349,6 @@ def _map_of(
     for fitting in (of_both, of_model, maps if alone else ()):
         if len(fitting) == 1:
             return fitting[0]
-    raise InputError(
-        f"there is no map for {model} ({method}); the file has {names_of(maps)}",
-        source=source,
-        hint=Hint("make one of this model's labels with `calibrant mend`, or leave out {mend}"),
-    )
+    hint = Hint("make one of this model's labels with `calibrant mend`, or leave out {mend}")
+    rule = f"there is no map for {model} ({method}); the file has {names_of(maps)}"
+    raise InputError(rule, source=source, hint=hint)

@@ -263,18 +263,11 @@ def _typed(
     guessed = (scale is None and roles.scale is not None) or any(part[2] for part in read)
     all_guessed = (*roles.guessed, *(["scale"] if guessed else []))
     cluster = columns.pop("cluster", None)
-    reading = Reading(
-        columns,
-        all_guessed,
-        " or ".join(dict.fromkeys(part[1] for part in read)),
-        words,
-        roles.same,
-        cluster,
-        models=roles.models,
-        notes=tuple(dict.fromkeys(roles.notes)),
-        options=roles.options,
-    )
-    return frame, reading
+    notes, scales = (dict.fromkeys(texts) for texts in (roles.notes, (part[1] for part in read)))
+    about: dict[str, Any] = {"models": roles.models, "notes": tuple(notes)}
+    scale_text = " or ".join(scales)
+    about["options"] = roles.options
+    return frame, Reading(columns, all_guessed, scale_text, words, roles.same, cluster, **about)
 
 
 def _with_meaning(frame: pl.DataFrame, roles: Roles) -> Roles:
@@ -309,23 +302,16 @@ def _checked(
         raise rules.row_error(bad, source, faults=faults, counts=counts, total=frame.height)
     keep_mask = frame.filter(pl.col("rule").is_null())
     if keep_mask.height == 0:
-        above = set(broken) == {"confidence_above_1"}
-        raise InputError(
-            f"no row keeps the rules: {rules.counts_text(counts)}",
-            source=source,
-            hint=rules.PERCENTAGES if above else "check the columns",
-        )
+        hint = rules.PERCENTAGES if {*broken} == {"confidence_above_1"} else "check the columns"
+        rule = f"no row keeps the rules: {rules.counts_text(counts)}"
+        raise InputError(rule, source=source, hint=hint)
     rows = {
         name: bad.filter(mask)["_row"].head(_ROWS_NAMED).to_list() for name, mask in broken.items()
     }
-    scores = _clean(keep_mask, source)
-    return replace(
-        scores,
-        dropped=counts,
-        dropped_rows=rows,
-        rejected=score_table.rejected_rows(bad),
-        unscored=_unscored(bad, broken, scores.frame.columns),
-    )
+    scores, rejected = _clean(keep_mask, source), score_table.rejected_rows(bad)
+    unscored = _unscored(bad, broken, scores.frame.columns)
+    about = {"dropped": counts, "dropped_rows": rows}
+    return replace(scores, rejected=rejected, unscored=unscored, **about)
 
 
 def _left_out(counts: Mapping[str, int], on_invalid: str, total: int) -> set[str]:

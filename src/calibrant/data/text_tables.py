@@ -159,10 +159,8 @@ def _header(path: Path) -> bytes:
         head = first_bytes(path, size)
         if len(head) < size or re.search(rb"[\r\n]", head.lstrip(b"\r\n")):
             return head
-    raise InputError(
-        f"the first line has more than {_LONGEST_HEADER >> 20} MB: this is no header of a table",
-        hint="give a file whose first line names the columns",
-    )
+    rule = f"the first line has more than {_LONGEST_HEADER >> 20} MB: this is no header of a table"
+    raise InputError(rule, hint="give a file whose first line names the columns")
 
 
 def _loose(path: Path) -> Loose | None:
@@ -245,10 +243,8 @@ def check_repeated(names: Iterable[str]) -> None:
     """Refuse names of columns of which one comes twice."""
     for name, count in Counter(map(str.strip, names)).items():
         if name and count > 1:
-            raise InputError(
-                f"the header names the column {name!r} {count} times",
-                hint="rename one of them",
-            )
+            rule = f"the header names the column {name!r} {count} times"
+            raise InputError(rule, hint="rename one of them")
 
 
 def _lazy(path: Path, separator: str, as_is: bool, **options: Any) -> pl.LazyFrame:

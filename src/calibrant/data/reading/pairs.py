@@ -323,10 +323,8 @@ def _words(name: str, right: Floats) -> pl.Series:
 
 def _by_meaning(frame: pl.DataFrame, answer: str, gold: str, question: str) -> Floats:
     if not _GRADERS:
-        raise UnavailableError(
-            f"{answer} holds free text, which nothing here grades by meaning",
-            hint="grade the answers first",
-        )
+        rule = f"{answer} holds free text, which nothing here grades by meaning"
+        raise UnavailableError(rule, hint="grade the answers first")
     columns = [_listed(frame, name) for name in (answer, gold, question)]
     grades = _GRADERS[0](*columns)
     return np.array([np.nan if grade is None else float(grade) for grade in grades])
@@ -344,10 +342,9 @@ def class_columns(names: Iterable[str], probs: str, label: str) -> list[str]:
     """Return the columns of class probabilities beside a label; at least two are asked for."""
     matches = [name for name in names if _fits(name, probs) and name != label]
     if len(matches) < 2:
-        raise InputError(
-            Hint("{probs} takes at least two columns, and {0} fits", len(matches)),
-            hint=Hint("name what they share: {probs} for p_a, p_b ..", probs="p_"),
-        )
+        hint = Hint("name what they share: {probs} for p_a, p_b ..", probs="p_")
+        rule = Hint("{probs} takes at least two columns, and {0} fits", len(matches))
+        raise InputError(rule, hint=hint)
     return matches
 
 
@@ -380,18 +377,14 @@ def derived_of(asked: Mapping[str, str | None], names: Sequence[str]) -> Derived
     if probs:
         label = asked.get("correct") or gold
         if not label:
-            raise InputError(
-                Hint("{probs} needs the column of the true class"),
-                hint=Hint("name it: {correct}", correct="label"),
-            )
+            rule = Hint("{probs} needs the column of the true class")
+            raise InputError(rule, hint=Hint("name it: {correct}", correct="label"))
         return Derived(f"top class = {label}", gold=label, probs=probs, said=f"highest {probs}")
     answer = asked.get("answer")
     if answer is None and names:
-        known_values = columns_called("answer", names)
-        answer = known_values[0] if len(known_values) == 1 else None
+        called = columns_called("answer", names)
+        answer = called[0] if len(called) == 1 else None
     if not answer or not gold:
-        raise InputError(
-            Hint("{gold} needs the column of the answers"),
-            hint=Hint("name it: {answer}", answer="answer"),
-        )
+        rule = Hint("{gold} needs the column of the answers")
+        raise InputError(rule, hint=Hint("name it: {answer}", answer="answer"))
     return Derived(f"{answer} = {gold}", answer=answer, gold=gold)

@@ -97,10 +97,8 @@ def _named_right(
     value = {word: float(word in meant) for word in words}
     neither = text.is_in([*remainder]).fill_null(False)
     numbers = text.replace_strict(value, default=None, return_dtype=pl.Float64)
-    numbers = pl.select(pl.when(~neither).then(numbers)).to_series()
-    read = frame.with_columns(
-        numbers.alias("correct"), _NO_TEXT.alias("_correct_text"), neither.alias("_neither")
-    )
+    correct = pl.select(pl.when(~neither).then(numbers)).to_series()
+    read = frame.with_columns(correct=correct, _correct_text=_NO_TEXT, _neither=neither)
     wrong = [word for word in sorted(words) if word not in meant and word not in remainder]
     return read, "/".join([*sorted({*meant}), *wrong][:12])
 
