@@ -373,13 +373,13 @@ def _difference(
     changes, squares, fourth, n = [0.0, 0.0, 0.0], 0.0, 0.0, 0
     for k, sign in zip(ends, (-1.0, 1.0), strict=True):
         position = np.flatnonzero(first.k == k)
-        here, exists = first.take(position), second.take(position)
-        parts = [leaf for leaf in here.leaves() if leaf.name in names]
+        a_rows, b_rows = first.take(position), second.take(position)
+        parts = [leaf for leaf in a_rows.leaves() if leaf.name in names]
         if not parts:
             return None
         total = sum(leaf.weight for leaf in parts)
         for leaf in parts:
-            values = (here.confidence[leaf.rows], exists.confidence[leaf.rows])
+            values = (a_rows.confidence[leaf.rows], b_rows.confidence[leaf.rows])
             gap: Floats = values[0] - values[1]
             weight = leaf.weight / total
             for place, subset in enumerate((gap, *values)):

@@ -295,22 +295,22 @@ def tests_against(
     tests: dict[str, list[dict[str, Any]]] = {name: [] for name in rows}
     for ks in mixes if reference in rows else ():
         mix = _Mix(ks, setting)
-        request = rows[reference].of_k(ks).n
+        n_reference = rows[reference].of_k(ks).n
         for name in filter(reference.__ne__, rows):
             pair = mix.pair(rows[reference], rows[name])
             if pair.n:
-                tests[name].append(_entry(pair, reference, request))
+                tests[name].append(_entry(pair, reference, n_reference))
     return tests
 
 
-def _entry(pair: _Pair, reference: str, request: int) -> dict[str, Any]:
+def _entry(pair: _Pair, reference: str, n_reference: int) -> dict[str, Any]:
     macro, pooled = pair.test("macro"), pair.test("pooled")
     own = pair.test("own") if pair.outcomes_differ else macro
     return {
         "mix": list(pair.mix.ks),
         "n": pair.n,
         "items": macro.items,
-        "not_shared": request - pair.n,
+        "not_shared": n_reference - pair.n,
         "difference": macro.difference,
         "error": macro.error,
         "freedom": macro.freedom,

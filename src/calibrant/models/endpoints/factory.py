@@ -144,15 +144,15 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
     them.
     """
     observed: defaultdict[str, Counter[tuple[str, str, bytes]]] = defaultdict(Counter)
-    request: dict[str, Capabilities] = {}
+    abilities: dict[str, Capabilities] = {}
     nothing = structs.replace(EVERYTHING, seed=False, logprobs=False, top_logprobs=0)
     for _, key in ledger.requests():
         if endpoint is None or key.endpoint == endpoint:
             body = decode(key.body, type=KeptRequest)
             sampler = orjson.dumps(body.sampler)
             observed[body.model][key.endpoint, key.model, sampler] += 1
-            able = request.get(body.model, nothing)
-            request[body.model] = structs.replace(
+            able = abilities.get(body.model, nothing)
+            abilities[body.model] = structs.replace(
                 able,
                 seed=able.seed or body.seed is not None,
                 logprobs=able.logprobs or body.logprobs,
@@ -170,7 +170,7 @@ def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
                 hint="name one endpoint, or use a ledger with draws of one version of the model",
             )
         place, resolved, sampler = counts.most_common(1)[0][0]
-        sources[name] = Source(place, resolved, orjson.loads(sampler), request[name])
+        sources[name] = Source(place, resolved, orjson.loads(sampler), abilities[name])
     return sources
 
 

@@ -99,12 +99,12 @@ class Refusals(Struct):
         }
         return selection, tuple(name for name in self.left_out if name in present)
 
-    def learn(self, said: str, body: Mapping[str, Json], named: str | None = None) -> bool:
+    def learn(self, reply: str, body: Mapping[str, Json], named: str | None = None) -> bool:
         """Take note of a refusal; return whether the call can be sent in another way.
 
         Parameters
         ----------
-        said
+        reply
             The endpoint's words.
         body
             What was sent.
@@ -112,50 +112,50 @@ class Refusals(Struct):
             The field that the endpoint names apart from its words, if it does.
         """
         fields = fields_of(body)
-        words = [named] if named in NAMES else _SPELT.findall(said)
+        words = [named] if named in NAMES else _SPELT.findall(reply)
         for word in words:
             field = str(word).lower() if str(word).lower() in NAMES else str(word)
             setting = NAMES.get(field)
             if setting == "max_tokens":
-                if self._learn_length(said, fields):
+                if self._learn_length(reply, fields):
                     return True
             elif setting is not None and any(name in fields for name in FIELDS[setting]):
-                return self._learn(setting, field, said, fields)
+                return self._learn(setting, field, reply, fields)
         return False
 
-    def _learn(self, setting: str, field: str, confidence: str, fields: Mapping[str, Json]) -> bool:
-        limit = _AT_MOST.search(confidence)
+    def _learn(self, setting: str, field: str, reply: str, fields: Mapping[str, Json]) -> bool:
+        limit = _AT_MOST.search(reply)
         if limit and isinstance(value := fields.get(field), int) and value > int(limit[1]) > 0:
             self.at_most[field] = int(limit[1])
             return True
-        if setting in self.left_out or not _REFUSED.search(confidence):
+        if setting in self.left_out or not _REFUSED.search(reply):
             return False
-        self.left_out[setting] = confidence
-        if setting == "temperature" and "with this model" in confidence:
-            self._learn_that_it_thinks(confidence)
+        self.left_out[setting] = reply
+        if setting == "temperature" and "with this model" in reply:
+            self._learn_that_it_thinks(reply)
         return True
 
-    def _learn_length(self, confidence: str, fields: Mapping[str, Json]) -> bool:
+    def _learn_length(self, reply: str, fields: Mapping[str, Json]) -> bool:
         for old, new in (
             ("max_tokens", "max_completion_tokens"),
             ("max_completion_tokens", "max_tokens"),
         ):
             if old not in fields or old in self.renamed:
                 continue
-            limit = _AT_MOST.search(confidence)
+            limit = _AT_MOST.search(reply)
             if limit and isinstance(targets := fields[old], int) and targets > int(limit[1]) > 0:
                 return False  # a longer answer was wanted than there can be: the user decides
-            if not _REFUSED.search(confidence) or new in self.renamed:
+            if not _REFUSED.search(reply) or new in self.renamed:
                 return False
             self.renamed[old] = new
             if new == "max_completion_tokens":
-                self._learn_that_it_thinks(confidence)
+                self._learn_that_it_thinks(reply)
             return True
         return False
 
-    def _learn_that_it_thinks(self, confidence: str) -> None:
+    def _learn_that_it_thinks(self, reply: str) -> None:
         for name in THINKING:
-            self.left_out.setdefault(name, confidence)
+            self.left_out.setdefault(name, reply)
 
 
 def fields_of(body: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -214,8 +214,8 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
     }
 
 
-def _taken(request: Request, finished: Completion) -> list[str]:
-    query = {
+def _taken(request: Request, completion: Completion) -> list[str]:
+    settings = {
         "temperature": True,
         "stop": True,
         "seed": request.seed is not None,
@@ -223,7 +223,5 @@ def _taken(request: Request, finished: Completion) -> list[str]:
         "n": request.n > 1,
     }
     return [
-        name
-        for name, target_names in query.items()
-        if target_names and name not in finished.not_sent
+        name for name, is_asked in settings.items() if is_asked and name not in completion.not_sent
     ]

@@ -363,16 +363,16 @@ def _not_asked(names: Collection[str], config: StudyConfig) -> str | None:
 
 
 def _wanted(needs: list[ProbedInput], config: StudyConfig, able: Capabilities) -> Wanted:
-    request = {need.probe for need in needs}
+    names = {need.probe for need in needs}
     if config.candidate_pool:
         # Each model says how sure it is of every answer in the way that it is asked about its own.
-        request |= {POOL} | ({STATED_POOL} if "self_ask" in request else set())
+        names |= {POOL} | ({STATED_POOL} if "self_ask" in names else set())
     repeated = {need.probe for need in needs if need.repeated}
     draws = {}
-    for name in close_over_needs(request):
+    for name in close_over_needs(names):
         votes_not_needed = PROBES[name].first_token and name not in repeated and able.logprobs
         draws[name] = 1 if votes_not_needed else config.sampling.times(name)
-    readable = {POOL} & request if able.top_logprobs >= 2 else set[str]()
+    readable = {POOL} & names if able.top_logprobs >= 2 else set[str]()
     return Wanted(
         draws=draws,
         logprobs=frozenset({need.probe for need in needs if need.logprobs} | readable),

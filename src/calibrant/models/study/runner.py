@@ -118,14 +118,14 @@ def _alternatives(pairs: Iterable[tuple[str, float]]) -> list[dict[str, object]]
     return [{"token": token, "logprob": logprob} for token, logprob in pairs]
 
 
-def _likeliest(tag: Tag, finished: Completion) -> list[list[dict[str, object]]] | None:
+def _likeliest(tag: Tag, completion: Completion) -> list[list[dict[str, object]]] | None:
     """Return the five most probable tokens at every place of a greedy answer.
 
     Samples are many and long: of them the alternatives of the first token are kept.
     """
-    if finished.logprobs is None or tag.probe.name != "greedy":
+    if completion.logprobs is None or tag.probe.name != "greedy":
         return None
-    columns = TokenLogprobs.of(finished.logprobs)
+    columns = TokenLogprobs.of(completion.logprobs)
     if columns.tops is None:
         return None
     places = map(columns.tops.of, range(len(columns)))
