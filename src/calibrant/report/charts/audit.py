@@ -10,13 +10,8 @@ from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import AuditFields
 from calibrant.report import answers
-from calibrant.report.charts import chart
+from calibrant.report.charts import chart, reliability
 from calibrant.report.charts.ranking import ErrorFloors, floor_chart
-from calibrant.report.charts.reliability import (
-    meaning_charts,
-    meaning_reliability,
-    reliability_chart,
-)
 from calibrant.report.charts.scales import percent, points
 
 _PANELS = 3
@@ -71,7 +66,7 @@ def charts(document: AuditFields) -> Iterator[chart.Chart]:
         for entry in document.blocks
         if entry.verification and "ece" in entry.metrics
     ]
-    yield from meaning_charts(document.sem_ece or [], document.sem_ece_pooled)
+    yield from reliability.meaning_charts(document.sem_ece or [], document.sem_ece_pooled)
     yield from floor_chart(floors)
 
 
@@ -80,10 +75,10 @@ def _answer(document: AuditFields) -> chart.Chart | None:
     claims = answers.claims_by_entry(document.claims or [])
     display = _drawn_entries(document.blocks)
     if not display:
-        return meaning_reliability(document.sem_ece[0]) if document.sem_ece else None
+        return reliability.meaning_reliability(document.sem_ece[0]) if document.sem_ece else None
     if len(display) == 1 and display[0].reliability:
         title = f"Share of right answers against confidence, {count(display[0].n, 'row')}"
-        return reliability_chart(
+        return reliability.reliability_chart(
             display[0].reliability, answers.entry_tone(display[0], claims), title
         )
     entries = _entries(display, claims)
@@ -105,7 +100,7 @@ def diagrams(document: AuditFields) -> list[chart.Chart]:
     several = len({entry.method for entry in document.blocks}) > 1
     curves = [(entry, entry.reliability) for entry in document.blocks if entry.reliability]
     return [
-        reliability_chart(
+        reliability.reliability_chart(
             curve,
             answers.entry_tone(entry, claims),
             _place(entry, several=several),

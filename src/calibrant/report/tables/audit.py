@@ -7,14 +7,9 @@ from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.fields import AuditFields
 from calibrant.metrics.blocks.families import Metric
 from calibrant.metrics.registry import METRICS, audited
+from calibrant.report import captions
 from calibrant.report.answers import graded_without, headline
 from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
-from calibrant.report.captions import (
-    correction_sentence,
-    named_table,
-    rows_left_out,
-    without_one_method,
-)
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
 
 NAMED_METRICS = "named metrics"
@@ -35,7 +30,7 @@ _WORDS = {
 
 def blocks(document: AuditFields) -> Iterator[Block]:
     """Yield what a person reads first: verdict, then numbers, then what the labels can show."""
-    entries, method = without_one_method(document.blocks)
+    entries, method = captions.without_one_method(document.blocks)
     subject = _subject(entries)
     # Fewer sentences where there are many confidences.
     most = _SAID_OF_MANY if len(document.blocks) > _MANY else _SAID
@@ -55,9 +50,9 @@ def blocks(document: AuditFields) -> Iterator[Block]:
         from calibrant.report.tables.meanings import semantic_tables
 
         yield from semantic_tables(document.sem_ece)
-    if rule := correction_sentence(document.multiplicity):
+    if rule := captions.correction_sentence(document.multiplicity):
         yield Paragraph(rule)
-    yield from rows_left_out(document)
+    yield from captions.rows_left_out(document)
     places: dict[str, list[str]] = {}
     for entry in entries:
         for note in entry.notes:
@@ -98,7 +93,7 @@ def _calibration(
             **(graded if without else {}),
             **_columns(_main("share", "calibration")),
         },
-        named_table("Audit", document, method),
+        captions.named_table("Audit", document, method),
         name="calibration",
         note=f"{share_cell(document.level)} intervals, {document.bins} bins, "
         f"seed {document.seed}{'; accuracy: of all graded answers' if without else ''}",

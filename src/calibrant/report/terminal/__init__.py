@@ -16,15 +16,7 @@ from calibrant.core.hints import Hint, in_python
 from calibrant.findings.claims.claim import Claim, count
 from calibrant.findings.claims.next_step import next_step
 from calibrant.findings.documents.fields import AuditFields, Fields, typed
-from calibrant.report.answers import (
-    badge_of,
-    claim_tone,
-    claims_of,
-    headline,
-    notes_of,
-    rows_apart,
-    warnings_of,
-)
+from calibrant.report import answers
 from calibrant.report.blocks import Paragraph, Table, cut_text
 from calibrant.report.captions import TITLE, broken_command, row_in_words, title_line
 from calibrant.report.cells import Cell, Form, Number, written
@@ -85,8 +77,8 @@ def compact_lines(
     """
     FOR_PYTHON.set(python)
     lines = [Text(title_line(document, dated=False), style="dim"), Text()]
-    claims, of_rows = rows_apart(claims_of(document))
-    warnings = [safe_text(text) for text in (*of_rows, *warnings_of(document))]
+    claims, of_rows = answers.rows_apart(answers.claims_of(document))
+    warnings = [safe_text(text) for text in (*of_rows, *answers.warnings_of(document))]
     hidden = len(warnings) - _WARNINGS
     more_warnings = count(hidden, "more warning")
     for text in [
@@ -107,7 +99,7 @@ def compact_lines(
         first, *tail = broken_command(command, width - len(_NEXT))
         lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
         lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in tail]
-    lines += [Text(f"Data:  {safe_text(note)}", style="dim") for note in notes_of(document)]
+    lines += [Text(f"Data:  {safe_text(note)}", style="dim") for note in answers.notes_of(document)]
     lines.append(Text(f"More:  {more}", style="dim"))
     return lines
 
@@ -117,15 +109,15 @@ def _wrong(document: Mapping[str, Any], width: int) -> list[Text]:
     rows = document.get("wrong") or ()
     lines = [Text(), Text(TITLE, style="bold")] if rows else []
     for row in rows:
-        request, answers = (cut_text(safe_text(part), width - 9) for part in row_in_words(row))
+        request, response = (cut_text(safe_text(part), width - 9) for part in row_in_words(row))
         lines += [Text(f" {row['confidence']:>5.0%}  {request}".replace("%", " %", 1))]
-        lines += [Text(f"         {answers}", style="dim")] if answers else []
+        lines += [Text(f"         {response}", style="dim")] if response else []
     return lines
 
 
 def _sentences(document: Mapping[str, Any], claims: list[Claim], blocks: Blocks) -> list[Text]:
     number = len(document.get("results") or ()) > _SENTENCES
-    sentences = headline(claims, _SENTENCES_OF_MANY if number else _SENTENCES)
+    sentences = answers.headline(claims, _SENTENCES_OF_MANY if number else _SENTENCES)
     if not sentences:
         paragraphs = [b for b in blocks() if isinstance(b, Paragraph)]
         sentences = [b.text for b in paragraphs if b.strong] or [b.text for b in paragraphs]
@@ -133,12 +125,12 @@ def _sentences(document: Mapping[str, Any], claims: list[Claim], blocks: Blocks)
     elif document.get("batch"):
         # What was just written, and what to do with it.
         sentences.append(next(b.text for b in blocks() if isinstance(b, Paragraph) and b.strong))
-    badge = badge_of(document, claims)
+    badge = answers.badge_of(document, claims)
     lines = [Text(safe_text(text)) for text in sentences]
     if badge is not None and lines:
         # The verdict of most claims need not be that of the sentence beside it: say how many.
         first = next((claim for claim in claims if claim.text == sentences[0]), None)
-        differs = first is not None and claim_tone(first) not in ("", badge.tone)
+        differs = first is not None and answers.claim_tone(first) not in ("", badge.tone)
         word = badge.words if differs else badge.words.partition(",")[0]
         lines[0] = _led(word, STYLES.get(badge.tone, "bold"), lines[0])
     if claims and document.get("trend"):
