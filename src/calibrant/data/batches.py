@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 from urllib.parse import unquote
 
 import polars as pl
@@ -23,7 +23,7 @@ from calibrant.data.formats import entries_below, is_url
 # Parts of about this many rows: enough to read ahead, few enough to share out evenly.
 PART_ROWS = 4_000_000
 # Rows that are checked and counted at a time; with fewer the sums take longer to add than to make.
-BATCH_ROWS = 1_000_000
+BATCH_ROWS = 500_000
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -185,14 +185,19 @@ def _names(source: Any, file: str) -> list[str]:
         return list(source.schema_arrow.names)
 
 
+def opened_bytes(file: str) -> BinaryIO:
+    """Open a file or an address to read its bytes."""
+    if not is_url(file):
+        return open(file, "rb")
+    fsspec = optional_import("fsspec", extra="scale", purpose=f"reading {file}")
+    return cast("BinaryIO", fsspec.open(file, "rb").open())
+
+
 def opened_file(file: str, labels: Sequence[str] = ()) -> Any:
     """Open a parquet file; the columns `labels` are read as codes, each text only once."""
     parquet = optional_import("pyarrow.parquet", extra="scale", purpose="streaming parquet files")
     with _reading(file):
-        handle: Any = file
-        if is_url(file):
-            fsspec = optional_import("fsspec", extra="scale", purpose=f"reading {file}")
-            handle = fsspec.open(file, "rb").open()
+        handle: Any = opened_bytes(file) if is_url(file) else file
         return parquet.ParquetFile(handle, read_dictionary=list(labels) or None)
 
 
@@ -227,39 +232,52 @@ def read_part(part: FilePart, columns: BatchColumns) -> Iterator[pl.DataFrame]:
     arrow = optional_import("pyarrow", extra="scale", purpose="streaming parquet files")
     with opened_file(part.file, [name for name in columns.labels if name not in shared]) as source:
         try:
-            for record in source.iter_batches(
+            records = source.iter_batches(
                 batch_size=BATCH_ROWS,
                 row_groups=part.row_groups,
                 columns=stored,
                 use_threads=False,
-            ):
-                yield _batch(record, columns, part)
-                first += record.num_rows
+            )
+            for table in _joined(records):
+                yield _batch(table, columns, part)
+                first += table.num_rows
         except (arrow.ArrowException, OSError, UnicodeError) as error:
             raise InputError(
                 f"the parquet data cannot be read: {error}", source=part.file, row=first
             ) from None
 
 
-def _batch(record: Any, columns: BatchColumns, part: FilePart) -> pl.DataFrame:
-    shared = dict(part.partition)
+def _joined(records: Iterable[Any]) -> Iterator[Any]:
+    """Yield tables of about `BATCH_ROWS` rows: what is read ends with each row group."""
+    import pyarrow as arrow
+
+    waiting: list[Any] = []
+    for record in records:
+        waiting.append(record)
+        if sum(each.num_rows for each in waiting) >= BATCH_ROWS:
+            yield arrow.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield arrow.Table.from_batches(waiting)
+
+
+def _batch(table: Any, columns: BatchColumns, part: FilePart) -> pl.DataFrame:
+    for name in (*columns.confidence, columns.correct):
+        _require_numbers(table, name, part.file)
+    batch, shared = pl.DataFrame(table), dict(part.partition)
     labels = {
         label_column(name): pl.lit(shared[name], pl.Categorical)
         if name in shared
-        else _texts(record.column(name))
+        else _texts(batch[name])
         for name in columns.labels
     }
-    for name in (*columns.confidence, columns.correct):
-        _require_numbers(record, name, part.file)
-    answer = () if columns.answer is None else (columns.answer,)
-    numbers = record.select([*dict.fromkeys((*columns.confidence, columns.correct, *answer))])
-    return pl.DataFrame(numbers).with_columns(**labels)
+    return batch.with_columns(**labels)
 
 
-def _require_numbers(record: Any, name: str, file: str) -> None:
+def _require_numbers(table: Any, name: str, file: str) -> None:
     import pyarrow.types as kinds
 
-    kind = record.schema.field(name).type
+    kind = table.schema.field(name).type
     if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
         raise InputError(
             f"a streamed audit reads numbers, the column {name!r} holds {kind}",
@@ -268,9 +286,8 @@ def _require_numbers(record: Any, name: str, file: str) -> None:
         )
 
 
-def _texts(column: Any) -> pl.Series:
+def _texts(labels: pl.Series) -> pl.Series:
     """Return labels as texts; what is no text reads as Python shows it."""
-    labels = pl.Series(column)
     if labels.dtype not in (pl.String, pl.Categorical, pl.Enum):
         values = labels.drop_nulls().unique()
         texts = [str(value) for value in values.to_list()]

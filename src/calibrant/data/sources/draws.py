@@ -190,17 +190,14 @@ def with_grades(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
             row = int(differs.arg_true()[0])
             sizes = (len(table[column][row]) for column in (samples, name))
             raise InputError("{} answers have {} grades".format(*sizes), row=row + 1)
-    grade = pl.col(name).explode() if lists else pl.col(name)
-    flat = table.select(grade.cast(pl.String).str.to_lowercase().alias("grade"))["grade"]
-    grades = flat.replace_strict(_GRADES, default=None, return_dtype=pl.Boolean)
-    odd = flat.filter(grades.is_null() & flat.is_not_null())
+    words = table[name].explode() if lists else table[name]
+    words = words.cast(pl.String).str.to_lowercase()
+    odd = words.filter(~words.is_in([*_GRADES]))
     if odd.len():
         raise InputError(f"a grade of an answer is 0 or 1, got {odd[0]!r} in {name!r}")
-    element = pl.element().cast(pl.String).str.to_lowercase()
-    read = element.replace_strict(_GRADES, default=None, return_dtype=pl.Boolean)
-    if lists:
-        return table.with_columns(pl.col(name).list.eval(read))
-    return table.with_columns(grades.alias(name))
+    word = (pl.element() if lists else pl.col(name)).cast(pl.String).str.to_lowercase()
+    grade = word.replace_strict(_GRADES, default=None, return_dtype=pl.Boolean)
+    return table.with_columns(pl.col(name).list.eval(grade) if lists else grade)
 
 
 _MEANING = ["question_id", "model", "class_id"]

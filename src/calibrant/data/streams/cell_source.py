@@ -24,7 +24,7 @@ from calibrant.data.rules import MISSING, RULES, UNSCORED
 from calibrant.data.sources.options import AuditOptions, AuditSource, ReadingOptions, SourceBlock
 from calibrant.data.streams import streaming
 from calibrant.data.streams.engines import Engine, engine_named
-from calibrant.data.streams.stream_search import StreamSearch
+from calibrant.data.streams.stream_search import Dependences, dependence_of, stream_search
 from calibrant.metrics.blocks.cell_block import CellBlock
 from calibrant.metrics.blocks.grid import CellGrid, CellSums
 
@@ -50,7 +50,7 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
         summed.refuse_rankings()
         summed.refuse_many_broken(options.table.on_invalid)
         _refuse_repeats(summed.streamed, total.rows)
-        search = StreamSearch(summed.streamed, options.table, total.rows, options.by)
+        search = stream_search(summed.streamed, options.table, total.rows, options.by)
     return AuditSource(
         summed.head("audit", seed=options.seed, settings=options.settings),
         summed.reading(parts=summed.parts, cells=summed.streamed.plan.grid.cells),
@@ -208,7 +208,7 @@ def sum_table(
 
 
 def _blocks(
-    summed: SummedTable, options: AuditOptions, search: StreamSearch
+    summed: SummedTable, options: AuditOptions, search: Dependences
 ) -> Iterator[SourceBlock]:
     from calibrant.findings.claims.margins import Missing
 
@@ -219,7 +219,7 @@ def _blocks(
     )
     for keys, sums in summed.keyed_sums():
         make, losses = partial(_block, sums, grid, options), summed.unscored(keys)
-        result = partial(search.of, keys)
+        result = partial(dependence_of, search, keys)
         if not losses.any():
             yield SourceBlock(keys, make, (note,), dependence=result)
             continue

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import polars as pl
 from msgspec.structs import asdict, replace
 
 from calibrant.core.errors import InputError
-from calibrant.data import batches
+from calibrant.data import batches, load_scores
 from calibrant.data.formats import is_url
+from calibrant.data.groupings import block_dependence
 from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.streams.streaming import Streamed, scan_part
 from calibrant.metrics.stats.dependence import Dependence, DependentGroups
@@ -23,59 +25,55 @@ _SEEN = 5
 _WHOLE = ("model", "method")
 
 
-class StreamSearch:
-    """The search for rows that hang together in stretches of a table that is read in parts.
+Dependences: TypeAlias = dict[tuple[str, ...], Dependence]
+"""What hangs together by model, method and perhaps a column of groups."""
+
+
+def stream_search(
+    streamed: Streamed, request: ReadingOptions, rows: int, by: Sequence[str]
+) -> Dependences:
+    """Search stretches of a table that is read in parts for rows that hang together.
 
     Parameters
     ----------
     streamed
         The table and its columns.
-    asked
+    request
         How it is read.
     rows
         Rows of the whole table.
     by
         Columns whose values are audited one by one.
     """
+    dependences: Dependences = {}
+    # An address is read once: stretches of it would be read again.
+    if is_url(streamed.source):
+        return dependences
+    frame = _stretches(streamed, rows)
+    how = {**asdict(request), "scale": streamed.reading.scale, "on_invalid": "drop"}
+    try:
+        scores = load_scores(frame, **how, others=True)
+    except InputError:
+        # What a few rows break is told where all are read.
+        return dependences
+    share = max(rows / frame.height, 1.0)
+    for block in scores.blocks():
+        result = block_dependence(scores, block)
+        if result is not None:
+            key = block.keys["model"], block.keys["method"]
+            dependences[key] = _of_all_rows(result, share, frame.height)
+            for column in {*by} & result.columns:
+                # What is said of one topic is not said of others: topics are no clusters in it.
+                beyond = block_dependence(scores, block, (column,)) or result
+                dependences[(*key, column)] = _of_all_rows(beyond, share, frame.height)
+    return dependences
 
-    def __init__(
-        self, streamed: Streamed, asked: ReadingOptions, rows: int, by: Sequence[str] = ()
-    ) -> None:
-        self.found: dict[tuple[str, ...], Dependence] = {}
-        # An address is read once: stretches of it would be read again.
-        if not is_url(streamed.source):
-            self._search(streamed, asked, rows, by)
 
-    def _search(
-        self, streamed: Streamed, request: ReadingOptions, rows: int, by: Sequence[str]
-    ) -> None:
-        # Loaded here: an address is not searched.
-        from calibrant.data import load_scores
-        from calibrant.data.groupings import block_dependence
-
-        frame = _stretches(streamed, rows)
-        how = {**asdict(request), "scale": streamed.reading.scale, "on_invalid": "drop"}
-        try:
-            scores = load_scores(frame, **how, others=True)
-        except InputError:
-            # What a few rows break is told where all are read.
-            return
-        for block in scores.blocks():
-            result = block_dependence(scores, block)
-            if result is not None:
-                key = block.keys["model"], block.keys["method"]
-                share = max(rows / frame.height, 1.0)
-                self.found[key] = _of_all_rows(result, share, frame.height)
-                for column in {*by} & result.columns:
-                    # What is said of one topic is not said of others: topics are no clusters in it.
-                    beyond = block_dependence(scores, block, (column,)) or result
-                    self.found[(*key, column)] = _of_all_rows(beyond, share, frame.height)
-
-    def of(self, keys: Mapping[str, str]) -> Dependence | None:
-        """Return what was found for a model and method, or for a group of its rows."""
-        names = keys["model"], keys["method"]
-        found = self.found.get((*names, *(name for name in keys if name not in _WHOLE)))
-        return self.found.get(names) if found is None else found
+def dependence_of(dependences: Dependences, keys: Mapping[str, str]) -> Dependence | None:
+    """Return what hangs together of a model and method, or of a group of its rows."""
+    model, method, *columns = (name if name not in _WHOLE else key for name, key in keys.items())
+    whole = dependences.get((model, method))
+    return dependences.get((model, method, *columns), whole)
 
 
 def _of_all_rows(result: Dependence, share: float, looked_at: int) -> Dependence:

@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import polars as pl
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
-from calibrant.core.names import optional_import
 from calibrant.data import batches
 from calibrant.data.formats import file_format, is_url
 from calibrant.data.part_sums import SumPlan
@@ -248,7 +247,7 @@ def streamed_input(
 
 def _facts(file: str, rows: Counter[str]) -> dict[str, Any]:
     try:
-        with _opened(file) as source:
+        with batches.opened_bytes(file) as source:
             size = source.seek(0, os.SEEK_END)
             source.seek(size - _END)
             footer = int.from_bytes(source.read(4), "little") + _END
@@ -257,10 +256,3 @@ def _facts(file: str, rows: Counter[str]) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"the footer cannot be read: {error}", source=file) from None
     return {"path": file, "bytes": size, "rows": rows[file], "footer_sha256": digest}
-
-
-def _opened(file: str) -> BinaryIO:
-    if not is_url(file):
-        return open(file, "rb")
-    fsspec = optional_import("fsspec", extra="scale", purpose=f"reading {file}")
-    return cast("BinaryIO", fsspec.open(file, "rb").open())
