@@ -2,7 +2,6 @@
 
 import errno
 import os
-import sqlite3
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -295,6 +294,8 @@ def locked(file: int) -> Iterator[None]:
 
 def statements(script: str) -> Iterator[str]:
     """Split a script at the semicolons that end a statement (a trigger has inner ones)."""
+    import sqlite3  # most work needs no database
+
     statement = ""
     for line in script.splitlines():
         statement += line + "\n"
