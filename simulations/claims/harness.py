@@ -109,8 +109,8 @@ class Tally:
         """Take in a run that says one claim."""
         self.further[claim.id] += 1
         self.seen.add(claim.id)
-        self.false[claim.id] += claim.asserts and claim.false
-        self.true[claim.id] += claim.asserts and not claim.false
+        self.false[claim.id] += bool(claim.asserts and claim.false)
+        self.true[claim.id] += bool(claim.asserts and not claim.false)
 
     def add(self, claims: Iterable[Said]) -> None:
         """Take in the claims of one run."""
