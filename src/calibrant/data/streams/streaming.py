@@ -174,7 +174,8 @@ def _in_percent(source: str, columns: batches.BatchColumns, files: list[str]) ->
     for part in batches.table_parts(source, columns)[:1]:
         rows = batches.first_rows(part.file, columns.confidence, _FIRST_ROWS)
         for values in pl.DataFrame(rows):
-            if values.dtype.is_numeric() and (values.max() or 0) > 1:
+            # NaN is above every number here.
+            if values.dtype.is_numeric() and values.is_between(1, math.inf, closed="right").any():
                 return _looks_like_percent(values)
     return False
 
@@ -196,9 +197,8 @@ def _never_null(column: str, files: list[str]) -> bool:
 def _within(low: float, column: str, file: str) -> bool:
     """Return whether the file's own statistics say that all values are from `low` to 1."""
     groups = list(_statistics(column, [file]))
-    ends = [(g.min, g.max) if g and g.has_min_max else (None, None) for g in groups]
-    numbers = all(isinstance(end, float | int) for pair in ends for end in pair)
-    return bool(ends) and numbers and all(low <= least and most <= 1 for least, most in ends)
+    ends = [end for g in groups for end in ((g.min, g.max) if g and g.has_min_max else (None,))]
+    return bool(ends) and all(isinstance(end, float | int) and low <= end <= 1 for end in ends)
 
 
 def _statistics(column: str, files: list[str]) -> Iterator[Any]:
