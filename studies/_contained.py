@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Protocol
 
 from calibrant.answers.semantics import Grader, SemanticsOptions, extract_answer
-from calibrant.answers.semantics.cluster import candidate_pairs, distinct_forms
+from calibrant.answers.semantics.cluster import candidate_pairs, distinct_forms, relate
 from calibrant.answers.semantics.forms import Form, FormReader, read_cues
 from calibrant.answers.semantics.hybrid import hybrid_steps, run_steps
-from calibrant.answers.semantics.rules import relate
 from calibrant.answers.semantics.settle import Group, Settler
 from calibrant.answers.semantics.typed import Relation
 

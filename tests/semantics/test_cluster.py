@@ -26,10 +26,10 @@ from calibrant.answers.semantics.cluster import (
     candidate_pairs,
     cluster_exact,
     first_appearance,
+    relate,
 )
 from calibrant.answers.semantics.forms import FormReader, read_cues
 from calibrant.answers.semantics.hybrid import Similarity, hybrid_steps, run_steps
-from calibrant.answers.semantics.rules import relate
 from calibrant.answers.semantics.typed import Relation
 from calibrant.core import InputError
 from calibrant.core.errors import MissingDependencyError

@@ -52,6 +52,7 @@ from calibrant.answers.semantics.cluster import Clusters as Clusters
 from calibrant.answers.semantics.cluster import first_appearance
 from calibrant.answers.semantics.cluster import pairwise_f1 as pairwise_f1
 from calibrant.answers.semantics.cluster import same_partition as same_partition
+from calibrant.answers.semantics.cluster import why_same as why_same
 from calibrant.answers.semantics.extract import Extraction as Extraction
 from calibrant.answers.semantics.extract import extract_answer as extract_answer
 from calibrant.answers.semantics.extract import extract_letter as extract_letter
@@ -67,7 +68,6 @@ from calibrant.answers.semantics.judge import SimulatedJudge as SimulatedJudge
 from calibrant.answers.semantics.judge import WhichQuery as WhichQuery
 from calibrant.answers.semantics.judge import mask_instructions as mask_instructions
 from calibrant.answers.semantics.llm_judge import LLMJudge as LLMJudge
-from calibrant.answers.semantics.rules import why_same as why_same
 from calibrant.answers.semantics.settle import Group as Group
 from calibrant.answers.semantics.settle import SemanticsOptions as SemanticsOptions
 from calibrant.answers.semantics.settle import Settler as Settler

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.answers.semantics import verdict
+from calibrant.answers.semantics.cluster import relate, why_same
 from calibrant.answers.semantics.evidence import (
     NO_COMMON_WORD,
     BagReader,
@@ -17,7 +18,6 @@ from calibrant.answers.semantics.evidence import (
 )
 from calibrant.answers.semantics.extract import extract_letter, not_attempted
 from calibrant.answers.semantics.forms import Cues, Form, FormReader, read_cues
-from calibrant.answers.semantics.rules import relate, why_same
 from calibrant.answers.semantics.text.normalise import Normaliser, clean_text, strip_lead_in
 from calibrant.answers.semantics.typed import Relation
 from calibrant.answers.semantics.typed.wording import unexplained

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from calibrant.answers.semantics import cluster
 from calibrant.answers.semantics.asking import PairModel
+from calibrant.answers.semantics.cluster import relate
 from calibrant.answers.semantics.forms import Form, FormReader, read_cues
 from calibrant.answers.semantics.judge import (
     Docket,
@@ -18,7 +19,6 @@ from calibrant.answers.semantics.judge import (
     SameQuery,
     WhichQuery,
 )
-from calibrant.answers.semantics.rules import relate
 from calibrant.answers.semantics.typed import Relation
 
 MODES = ("confirmed", "which", "pairwise", "group")
