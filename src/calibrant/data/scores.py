@@ -263,11 +263,10 @@ def _typed(
     guessed = (scale is None and roles.scale is not None) or any(part[2] for part in read)
     all_guessed = (*roles.guessed, *(["scale"] if guessed else []))
     cluster = columns.pop("cluster", None)
-    notes, scales = (dict.fromkeys(texts) for texts in (roles.notes, (part[1] for part in read)))
-    about: dict[str, Any] = {"models": roles.models, "notes": tuple(notes)}
-    scale_text = " or ".join(scales)
-    about["options"] = roles.options
-    return frame, Reading(columns, all_guessed, scale_text, words, roles.same, cluster, **about)
+    scales = " or ".join(dict.fromkeys(part[1] for part in read))
+    reading = Reading(columns, all_guessed, scales, words, roles.same, cluster)
+    notes = tuple(dict.fromkeys(roles.notes))
+    return frame, structs.replace(reading, models=roles.models, notes=notes, options=roles.options)
 
 
 def _with_meaning(frame: pl.DataFrame, roles: Roles) -> Roles:

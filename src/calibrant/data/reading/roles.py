@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import polars as pl
 from msgspec import Struct, structs
@@ -305,12 +305,8 @@ def _taken_choice(
         options.get(name) if request.get(name) is None else None for name in ("scale", "right")
     )
     more = {**(derived.options if derived else {}), **({"right": right} if right else {})}
-    about: dict[str, Any] = {
-        "models": choice.models,
-        "notes": (*roles.notes, *choice.notes),
-        "options": more,
-    }
-    return Roles(columns, tuple(guessed), scale=scale, right=right, derived=derived, **about)
+    taken = Roles(columns, tuple(guessed), scale=scale, right=right, derived=derived, options=more)
+    return structs.replace(taken, models=choice.models, notes=(*roles.notes, *choice.notes))
 
 
 def _models_beside(columns: Mapping[str, Sequence[str]], by_name: bool) -> tuple[str, ...]:
