@@ -209,7 +209,9 @@ def curve_of_sums(
     trials = np.maximum(np.round(cells.weight * (rows / sums.weight.sum())), 1).astype(np.int64)
     hits = as_generator(rng).binomial(trials, cells.confidence, size=(resamples, trials.size))
     draws = hits.astype(np.float64)
-    band = quantiles(isotonic_fits(trials.astype(np.float64), draws), _tails(level))
+    band = quantiles(
+        isotonic_fits(trials.astype(np.float64), draws), ((1 - level) / 2, (1 + level) / 2)
+    )
     if cells is not sums:
         nearest = np.searchsorted(cells.confidence, sums.confidence[display])
         nearest = np.minimum(nearest, cells.weight.size - 1)
@@ -218,11 +220,6 @@ def curve_of_sums(
     return ReliabilityCurve(
         sums.confidence[display], fitted[display], low, high, weight, rows, level
     )
-
-
-def _tails(level: float) -> tuple[float, float]:
-    tail = (1 - level) / 2
-    return tail, 1 - tail
 
 
 @lru_cache(maxsize=64)

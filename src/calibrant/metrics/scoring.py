@@ -24,11 +24,6 @@ def _mean_of(data: Checked, rows_of: Any) -> float:
     return total / data.total
 
 
-def _squares(confidence: Array, correct: Array) -> Array:
-    difference = np.subtract(confidence, correct, dtype=np.float64)
-    return np.multiply(difference, difference, out=difference)
-
-
 def brier(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = None) -> float:
     """Return the Brier score, the mean squared difference, in [0, 1]; 0 is best.
 
@@ -53,7 +48,10 @@ def brier(confidence: ArrayLike, correct: ArrayLike, *, weights: MaybeArray = No
     >>> brier([0.9, 0.2], [1, 0])
     0.025...
     """
-    return _mean_of(check(confidence, correct, weights), _squares)
+    return _mean_of(
+        check(confidence, correct, weights),
+        lambda c, y: np.square(np.subtract(c, y, dtype=np.float64)),
+    )
 
 
 def log_loss_rows(confidence: Array, correct: Array) -> Array:

@@ -189,7 +189,12 @@ class DependentBlocks(NamedTuple):
         matches = [(block, block_dependence(scores, block, skip)) for block in blocks]
         return cls(
             scores,
-            [block if dep is None else _between(block, dep) for block, dep in matches],
+            [
+                dataclasses.replace(block, units=dep.enough)
+                if dep and dep.enough is not None
+                else block
+                for block, dep in matches
+            ],
             [dep for _, dep in matches],
         )
 
@@ -228,11 +233,6 @@ def told_dependence(
     notes = dependence_notes(entry for _, entry in searches)
     if notes:
         data["notes"] = [*data.get("notes", ()), *notes]
-
-
-def _between(block: ScoreBlock, search: Dependence) -> ScoreBlock:
-    """Return a block whose units are the groups that were found, where these are enough."""
-    return block if search.enough is None else dataclasses.replace(block, units=search.enough)
 
 
 def _widened(estimate: Estimate, metric: Metric, ratio: float) -> Estimate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -158,10 +158,6 @@ COARSE, FINE = 1001, 5121
 ROWS_PER_CELL = 15
 
 
-# Evaluation points of all bandwidths from 0.05 up.
-FEWEST = 200
-
-
 def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -> Floats:
     """Return replicates of smooth ECE, each with its own bandwidth.
 
@@ -264,28 +260,11 @@ def _errors(spectrum: Floats, weight: Floats, bandwidths: Floats) -> Floats:
         places.setdefault(size, []).append(choice)
     for size, groups in places.items():
         choice = np.concatenate(groups)
-        smoothed = _band_limited(filtered[choice, :size] / (2 * (points - 1)))
+        # Ten points per bandwidth: a Gaussian that wide has nothing left (e^-493) at the
+        # frequencies that so many points cannot carry.
+        smoothed = _transformed(filtered[choice, :size] / (2 * (points - 1)))
         out[choice] = np.abs(smoothed).mean(axis=1) / density[choice]
     return out
-
-
-def _band_limited(filtered: Floats) -> Floats:
-    """Return smoothed values at the evaluation points, without the finer grid between them.
-
-    There are ten points per bandwidth, and a Gaussian that wide has nothing left (e^-493) at
-    the frequencies that so many points cannot carry.
-    """
-    # Most bandwidths have 200 points; a transform of that length has to do with the prime 199,
-    # and the product with its matrix is faster.
-    if filtered.shape[1] == FEWEST:
-        return np.asarray(filtered @ _cosines(FEWEST))
-    return _transformed(filtered)
-
-
-@lru_cache(maxsize=1)
-def _cosines(size: int) -> Floats:
-    """Return the matrix of the cosine transform."""
-    return _transformed(np.eye(size))
 
 
 def _transformed(values: Floats) -> Floats:

@@ -59,7 +59,8 @@ def find_repeats(confidence: Array, correct: Array) -> Repeats | None:
         [np.unique(confidence[correct == y], return_counts=True)[1] for y in outcomes]
     )
     times = int(np.gcd.reduce(counts))
-    if times > 1 and _by_chance(counts.size) <= _CHANCE:
+    by_chance = math.fsum(float(number) ** -counts.size for number in range(2, _MOST_TIMES))
+    if times > 1 and by_chance <= _CHANCE:
         return Repeats(times, _place(confidence, correct) % times > 0)
     odd = np.abs(confidence * _ROUND - np.rint(confidence * _ROUND)) > 1e-6
     if _has_twins(np.asarray(confidence[odd], np.float64), correct[odd]):
@@ -77,10 +78,6 @@ def _place(confidence: Array, correct: Array) -> Array:
     # The sort is stable.
     place[order] = np.arange(order.size) - np.flatnonzero(new)[np.cumsum(new) - 1]
     return place
-
-
-def _by_chance(different: int) -> float:
-    return math.fsum(float(times) ** -different for times in range(2, _MOST_TIMES))
 
 
 def _has_twins(values: Array, correct: Array) -> bool:
