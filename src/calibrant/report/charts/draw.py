@@ -11,20 +11,8 @@ from pathlib import Path
 from calibrant.core.errors import InputError
 from calibrant.core.names import optional_import
 from calibrant.findings.claims.claim import count
-from calibrant.report.charts import svg
-from calibrant.report.charts.chart import (
-    Area,
-    Axis,
-    Band,
-    Chart,
-    CountMarks,
-    Dot,
-    Label,
-    Line,
-    Mark,
-    Names,
-    ReferenceLine,
-)
+from calibrant.report.charts import chart, svg
+from calibrant.report.charts.chart import Chart
 from calibrant.report.charts.rows import draw_rows
 from calibrant.report.charts.scales import AxisScale, span, ticks_of
 from calibrant.report.charts.svg import standalone
@@ -52,88 +40,90 @@ class Size:
 WIDE, MEDIUM, NARROW = Size(760, 430), Size(480, 400), Size(350, 380)
 
 
-def draw_plane(chart: Chart, size: Size) -> svg.Drawing:
+def draw_plane(picture: Chart, size: Size) -> svg.Drawing:
     """Return the chart as a drawing: the frame first, then the marks."""
-    drawing, x, y = _frame(chart, size)
-    for kind in (Area, Band, ReferenceLine, Line, Label):
-        of_kind = [mark for mark in chart.marks if isinstance(mark, kind)]
+    drawing, x, y = _frame(picture, size)
+    for kind in (chart.Area, chart.Band, chart.ReferenceLine, chart.Line, chart.Label):
+        of_kind = [mark for mark in picture.marks if isinstance(mark, kind)]
         for place, mark in enumerate(of_kind):
             _draw(drawing, mark, x, y, place)
-    dots = (mark for mark in chart.marks if isinstance(mark, Dot))
+    dots = (mark for mark in picture.marks if isinstance(mark, chart.Dot))
     for tone, several in groupby(dots, key=lambda dot: dot.tone):
         with drawing.group(tone):
             for dot in several:
                 _dot(drawing, dot, x, y)
-    _names(drawing, chart, (x, y), size)
-    for counts in (mark for mark in chart.marks if isinstance(mark, CountMarks)):
+    _names(drawing, picture, (x, y), size)
+    for counts in (mark for mark in picture.marks if isinstance(mark, chart.CountMarks)):
         _counts(drawing, counts, x, y.start + 8)
     return drawing
 
 
-def marks_alone(chart: Chart, size: Size) -> str:
+def marks_alone(picture: Chart, size: Size) -> str:
     """Return the marks without their frame: charts of equal axes share one."""
-    frame, _, _ = _frame(chart, size)
-    return draw_plane(chart, size).marks[len(frame.marks) :]
+    frame, _, _ = _frame(picture, size)
+    return draw_plane(picture, size).marks[len(frame.marks) :]
 
 
-def _frame(chart: Chart, size: Size) -> tuple[svg.Drawing, AxisScale, AxisScale]:
-    assert isinstance(chart.x, Axis)
-    assert isinstance(chart.y, Axis)
-    room = _room_for_names(chart) if size.wide else 14.0
-    counts = any(isinstance(mark, CountMarks) for mark in chart.marks)
-    names = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
+def _frame(picture: Chart, size: Size) -> tuple[svg.Drawing, AxisScale, AxisScale]:
+    assert isinstance(picture.x, chart.Axis)
+    assert isinstance(picture.y, chart.Axis)
+    room = _room_for_names(picture) if size.wide else 14.0
+    counts = any(isinstance(mark, chart.CountMarks) for mark in picture.marks)
+    names = [mark for mark in picture.marks if isinstance(mark, chart.Line) and mark.name]
     lines = [] if size.wide else [(mark.tone, "line", mark.name) for mark in names]
-    keys = svg.legend_rows([*lines, *chart.legend], size.width)
+    keys = svg.legend_rows([*lines, *picture.legend], size.width)
     top = 26.0 + 18 * len(keys)
     height = size.height + (40 if counts else 0) + 18 * len(keys)
     foot = height - 48
-    kind = "lines" if any(isinstance(mark, Line) for mark in chart.marks) else "points"
-    drawing = svg.Drawing(size.width, height, chart.title, kind=kind)
-    x = _scale(chart.x, chart.marks, 0, 58, size.width - room - 8)
-    y = _scale(chart.y, chart.marks, 1, foot - (_STRIP if counts else 0), top)
+    kind = "lines" if any(isinstance(mark, chart.Line) for mark in picture.marks) else "points"
+    drawing = svg.Drawing(size.width, height, picture.title, kind=kind)
+    x = _scale(picture.x, picture.marks, 0, 58, size.width - room - 8)
+    y = _scale(picture.y, picture.marks, 1, foot - (_STRIP if counts else 0), top)
     drawing.plot = (x.start, x.end, y.start, y.end)
     drawing.domain = (x.low, x.high, y.low, y.high)
-    _level_lines(drawing, chart.y, x, y)
-    _upright_lines(drawing, chart.x, x, (top, foot), most=5 if size.wide else 3)
-    words = chart.x.title
+    _level_lines(drawing, picture.y, x, y)
+    _upright_lines(drawing, picture.x, x, (top, foot), most=5 if size.wide else 3)
+    words = picture.x.title
     drawing.text((x.start + x.end) / 2, height - 8, words, "axis", anchor="middle")
-    drawing.text(0, top - 11, chart.y.title, "axis")
+    drawing.text(0, top - 11, picture.y.title, "axis")
     if counts:
         drawing.text(x.start + 4, y.start + 17, "rows", "small")
     svg.draw_legend(drawing, keys)
     return drawing, x, y
 
 
-def _room_for_names(chart: Chart) -> float:
-    names = [mark.name for mark in chart.marks if isinstance(mark, Line) and mark.name]
+def _room_for_names(picture: Chart) -> float:
+    names = [mark.name for mark in picture.marks if isinstance(mark, chart.Line) and mark.name]
     return min(max((svg.text_width(name, 13.5) for name in names), default=2.0) + 14, 210.0)
 
 
-def _scale(axis: Axis, marks: Sequence[Mark], along: int, start: float, end: float) -> AxisScale:
+def _scale(
+    axis: chart.Axis, marks: Sequence[chart.Mark], along: int, start: float, end: float
+) -> AxisScale:
     if axis.names:
         return AxisScale(-0.5, len(axis.names) - 0.5, start, end)
     values = [value for mark in marks for value in _values(mark, along)]
     return AxisScale(*span(values, axis.low, axis.high, axis.scale), start, end, axis.scale)
 
 
-def _values(mark: Mark, along: int) -> Iterator[float]:
+def _values(mark: chart.Mark, along: int) -> Iterator[float]:
     """Yield what has to fit on an axis: along x (0) or y (1)."""
-    if isinstance(mark, Dot):
+    if isinstance(mark, chart.Dot):
         yield (mark.x, mark.y)[along]
         if along:
             yield from (end for end in (mark.low, mark.high) if end is not None)
-    elif isinstance(mark, Line):
+    elif isinstance(mark, chart.Line):
         yield from (place[along] for place in mark.places)
-    elif isinstance(mark, Band):
+    elif isinstance(mark, chart.Band):
         for x, low, high in mark.places:
             yield from (low, high) if along else (x,)
-    elif isinstance(mark, ReferenceLine) and (mark.axis == "y") == bool(along):
+    elif isinstance(mark, chart.ReferenceLine) and (mark.axis == "y") == bool(along):
         yield mark.at
-    elif isinstance(mark, Area):
+    elif isinstance(mark, chart.Area):
         yield from (mark.start[along], mark.end[along])
 
 
-def _level_lines(drawing: svg.Drawing, axis: Axis, x: AxisScale, y: AxisScale) -> None:
+def _level_lines(drawing: svg.Drawing, axis: chart.Axis, x: AxisScale, y: AxisScale) -> None:
     place = [(value, axis.words(value)) for value in axis.at] or ticks_of(y, axis.words, 5)
     for value, words in place:
         drawing.line(x.start, y(value), x.end, y(value), "grid")
@@ -141,7 +131,7 @@ def _level_lines(drawing: svg.Drawing, axis: Axis, x: AxisScale, y: AxisScale) -
 
 
 def _upright_lines(
-    drawing: svg.Drawing, axis: Axis, x: AxisScale, reach: tuple[float, float], *, most: int
+    drawing: svg.Drawing, axis: chart.Axis, x: AxisScale, reach: tuple[float, float], *, most: int
 ) -> None:
     if axis.names:
         _named_ticks(drawing, axis.names, x, reach[1] + 17)
@@ -161,22 +151,22 @@ def _named_ticks(drawing: svg.Drawing, names: Sequence[str], x: AxisScale, y: fl
             drawing.text(x(place), y, names[place], "tick", anchor="middle")
 
 
-def _draw(drawing: svg.Drawing, mark: Mark, x: AxisScale, y: AxisScale, place: int) -> None:
-    if isinstance(mark, Area):
+def _draw(drawing: svg.Drawing, mark: chart.Mark, x: AxisScale, y: AxisScale, place: int) -> None:
+    if isinstance(mark, chart.Area):
         (left, bottom), (right, top) = mark.start, mark.end
         with drawing.group(mark.tone):
             drawing.rect(x(left), y(top), x(right) - x(left), y(bottom) - y(top), "area")
-    elif isinstance(mark, Band):
+    elif isinstance(mark, chart.Band):
         _band(drawing, mark, x, y)
-    elif isinstance(mark, ReferenceLine):
+    elif isinstance(mark, chart.ReferenceLine):
         _rule(drawing, mark, x, y, y.end + 12 + 15 * place)
-    elif isinstance(mark, Line):
+    elif isinstance(mark, chart.Line):
         _line(drawing, mark, x, y)
-    elif isinstance(mark, Label):
+    elif isinstance(mark, chart.Label):
         drawing.text(x(mark.x), y(mark.y), mark.words, "small", anchor=mark.anchor)
 
 
-def _band(drawing: svg.Drawing, mark: Band, x: AxisScale, y: AxisScale) -> None:
+def _band(drawing: svg.Drawing, mark: chart.Band, x: AxisScale, y: AxisScale) -> None:
     if len(mark.places) < 2:
         return
     # Whole pixels: hundreds of bands may be on one page.
@@ -187,7 +177,7 @@ def _band(drawing: svg.Drawing, mark: Band, x: AxisScale, y: AxisScale) -> None:
 
 
 def _rule(
-    drawing: svg.Drawing, mark: ReferenceLine, x: AxisScale, y: AxisScale, height: float
+    drawing: svg.Drawing, mark: chart.ReferenceLine, x: AxisScale, y: AxisScale, height: float
 ) -> None:
     """Draw the line; words of several stand below each other, since they may lie close."""
     with drawing.group(mark.tone, mark.words):
@@ -202,7 +192,7 @@ def _rule(
             drawing.text(x.end, y(mark.at) - 5, mark.words, "small", anchor="end")
 
 
-def _line(drawing: svg.Drawing, mark: Line, x: AxisScale, y: AxisScale) -> None:
+def _line(drawing: svg.Drawing, mark: chart.Line, x: AxisScale, y: AxisScale) -> None:
     places = [(x(px), y(py)) for px, py in mark.places]
     with drawing.group(mark.tone, mark.name, key=mark.key):
         drawing.polyline(places, f"series {mark.look}".strip())
@@ -212,7 +202,7 @@ def _line(drawing: svg.Drawing, mark: Line, x: AxisScale, y: AxisScale) -> None:
                     drawing.circle(px, py, 6, "hit")
 
 
-def _dot(drawing: svg.Drawing, mark: Dot, x: AxisScale, y: AxisScale) -> None:
+def _dot(drawing: svg.Drawing, mark: chart.Dot, x: AxisScale, y: AxisScale) -> None:
     px, py = x(mark.x), y(mark.y)
     with drawing.group("", mark.tip or mark.label, key=mark.key):
         if mark.low is not None and mark.high is not None:
@@ -224,7 +214,7 @@ def _dot(drawing: svg.Drawing, mark: Dot, x: AxisScale, y: AxisScale) -> None:
             _label(drawing, mark, (px, py), x)
 
 
-def _label(drawing: svg.Drawing, mark: Dot, place: tuple[float, float], x: AxisScale) -> None:
+def _label(drawing: svg.Drawing, mark: chart.Dot, place: tuple[float, float], x: AxisScale) -> None:
     """Put the name where it stays inside of the picture: left of its point in the right half."""
     px, py = place
     late = px > (x.start + x.end) / 2
@@ -242,15 +232,15 @@ def _label(drawing: svg.Drawing, mark: Dot, place: tuple[float, float], x: AxisS
 
 
 def _names(
-    drawing: svg.Drawing, chart: Chart, axes: tuple[AxisScale, AxisScale], size: Size
+    drawing: svg.Drawing, picture: Chart, axes: tuple[AxisScale, AxisScale], size: Size
 ) -> None:
     """Write the names of curves where they end, apart from each other."""
-    names = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
+    names = [mark for mark in picture.marks if isinstance(mark, chart.Line) and mark.name]
     if not size.wide or not names:
         return
     x, y = axes
     ends = sorted((y(line.places[-1][1]), number) for number, line in enumerate(names))
-    short = svg.cut_names([line.name for line in names], _room_for_names(chart) - 4)
+    short = svg.cut_names([line.name for line in names], _room_for_names(picture) - 4)
     places = _apart([place for place, _ in ends], 17.0, y.end, y.start - 8)
     for place, (end_y, number) in zip(places, ends, strict=True):
         line = names[number]
@@ -286,7 +276,7 @@ def _apart(places: list[float], least: float, top: float, bottom: float) -> list
     return [max(place, top) for place in moved]
 
 
-def _counts(drawing: svg.Drawing, mark: CountMarks, x: AxisScale, top: float) -> None:
+def _counts(drawing: svg.Drawing, mark: chart.CountMarks, x: AxisScale, top: float) -> None:
     if not any(mark.counts):
         return
     most, foot = max(mark.counts), top + _STRIP - 8
@@ -303,19 +293,19 @@ def _counts(drawing: svg.Drawing, mark: CountMarks, x: AxisScale, top: float) ->
 FORMATS = ("svg", "png", "pdf")
 
 
-def draw(chart: Chart, *, wide: bool = True) -> str:
+def draw(picture: Chart, *, wide: bool = True) -> str:
     """Return the chart for a desktop or a phone; colours follow the page around it."""
-    if not wide and chart.narrow is not None:
-        chart = chart.narrow
-    if isinstance(chart.y, Names):
-        return draw_rows(chart, wide=wide).svg()
-    return draw_plane(chart, WIDE if wide else NARROW).svg()
+    if not wide and picture.narrow is not None:
+        picture = picture.narrow
+    if isinstance(picture.y, chart.Names):
+        return draw_rows(picture, wide=wide).svg()
+    return draw_plane(picture, WIDE if wide else NARROW).svg()
 
 
-def chart_file(chart: Chart) -> str:
+def chart_file(picture: Chart) -> str:
     """Return the chart as a file of its own: its style, title and caption are inside."""
-    head, mark, tail = standalone(draw(chart), plain=True).partition(">")
-    words = f"<title>{escape(chart.title)}</title><desc>{escape(chart.caption)}</desc>"
+    head, mark, tail = standalone(draw(picture), plain=True).partition(">")
+    words = f"<title>{escape(picture.title)}</title><desc>{escape(picture.caption)}</desc>"
     return f"{head}{mark}{words}{tail}"
 
 
@@ -346,15 +336,15 @@ class Plot:
         return f"<figure>{standalone(draw(self.chart))}{words}</figure>"
 
 
-def save_chart(chart: Chart, folder: Path, *, formats: Sequence[str] = FORMATS) -> list[Path]:
+def save_chart(picture: Chart, folder: Path, *, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Write the chart in every format and return the paths."""
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
         raise InputError(f"a figure is written as {', '.join(FORMATS)}, got {unknown[0]!r}")
     folder.mkdir(parents=True, exist_ok=True)
-    svg, paths = chart_file(chart), []
+    svg, paths = chart_file(picture), []
     for name in formats:
-        path = folder / f"{chart.name}.{name}"
+        path = folder / f"{picture.name}.{name}"
         if name == "svg":
             path.write_text(svg, "utf-8")
         else:
