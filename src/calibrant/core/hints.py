@@ -283,20 +283,11 @@ def _filled(
             return value.shell(names, table)
         if name.isdigit():
             return str(value)
-        return _argument(name, value) if names is None else _flag(name, value, names)
+        if names is not None:
+            flag = "--" + names.get(name, name).replace("_", "-")
+            return flag if value is None or value is True else f"{flag} {_typed(value)}"
+        is_json = isinstance(value, str | list)
+        text = json.dumps(value, ensure_ascii=False) if is_json else repr(value)
+        return name if value is None else f"{name}={text}"
 
     return _NAMED.sub(shown, template)
-
-
-def _argument(name: str, value: Any) -> str:
-    if value is None:
-        return name
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | list) else repr(value)
-    return f"{name}={text}"
-
-
-def _flag(name: str, value: Any, names: Mapping[str, str]) -> str:
-    flag = "--" + names.get(name, name).replace("_", "-")
-    if value is None or value is True:
-        return flag
-    return f"{flag} {_typed(value)}"
