@@ -48,16 +48,16 @@ class PartSums(Struct):
     models_with_dropped_rows: set[str] = field(default_factory=set)
     unscored: dict[Key, Indices] = field(default_factory=dict)
 
-    def add(self, other: PartSums) -> None:
+    def add(self, part: PartSums) -> None:
         """Take in the sums of the part that follows."""
-        self.rows += other.rows
-        self.models_with_dropped_rows |= other.models_with_dropped_rows
-        for key, sums in other.blocks.items():
+        self.rows += part.rows
+        self.models_with_dropped_rows |= part.models_with_dropped_rows
+        for key, sums in part.blocks.items():
             self.add_block(key, sums)
-        for key, counts in other.unscored.items():
+        for key, counts in part.unscored.items():
             self.unscored[key] = self.unscored.get(key, 0) + counts
-        for rule, count in other.dropped.items():
-            self.leave_out(rule, count, other.dropped_rows[rule])
+        for rule, count in part.dropped.items():
+            self.leave_out(rule, count, part.dropped_rows[rule])
 
     def add_block(self, key: Key, sums: CellSums) -> None:
         """Take in further sums of a block."""

@@ -234,7 +234,7 @@ class ForeignLog:
     finished: bool = False
     _rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
     _frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
-    _known: set[str] = field(default_factory=set)
+    _question_ids: set[str] = field(default_factory=set)
 
     @property
     def source(self) -> str:
@@ -258,8 +258,8 @@ class ForeignLog:
 
     def question(self, **row: Any) -> None:
         """Add a question, once."""
-        if row["question_id"] not in self._known:
-            self._known.add(row["question_id"])
+        if row["question_id"] not in self._question_ids:
+            self._question_ids.add(row["question_id"])
             self._add("questions", row)
 
     def problem(self, place: str, reason: str) -> None:
@@ -295,7 +295,7 @@ class ForeignLog:
             for mode in reply
         ]
         self.steps = pl.concat(modes) if modes else steps.select(remainder)
-        self._known.clear()
+        self._question_ids.clear()
 
     def _add(self, table: str, row: dict[str, object]) -> None:
         rows = self._rows.setdefault(table, [])

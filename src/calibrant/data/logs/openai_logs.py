@@ -28,14 +28,14 @@ class _Sample:
 
     run: str
     name: str
-    asked: exchange.Raw = field(default_factory=dict)
+    request: exchange.Raw = field(default_factory=dict)
     graded: dict[str, object] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
     def add(self, data: exchange.Raw, kind: object) -> None:
         """Take in an event."""
         if kind == "sampling":
-            self.asked = data
+            self.request = data
         elif kind in ("match", "metrics"):
             self.graded |= data
         elif kind == "error":
@@ -67,7 +67,7 @@ def read_openai_evals(log: ForeignLog) -> None:
 
 
 def _sample(sample: _Sample, run: exchange.Raw, grade: str | None) -> exchange.Exchange:
-    request, graded = sample.asked, sample.graded
+    request, graded = sample.request, sample.graded
     if sample.errors:
         raise exchange.NoAnswerError(f"it failed: {sample.errors[0]!r:.120}")
     models = run.get("completion_fns") or ["model"]

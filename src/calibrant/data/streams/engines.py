@@ -263,7 +263,7 @@ def serve() -> None:
             gc.collect()
 
 
-def _send(pipe: IO[bytes], sent: Any) -> None:
+def _send(pipe: IO[bytes], message: Any) -> None:
     # At once: what cannot be sent must not leave a half behind.
-    pipe.write(pickle.dumps(sent, protocol=pickle.HIGHEST_PROTOCOL))
+    pipe.write(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
     pipe.flush()

@@ -125,10 +125,10 @@ class CellSums(Struct):
     certain: Ints
     single: Ints
 
-    def __add__(self, other: CellSums) -> CellSums:
+    def __add__(self, part: CellSums) -> CellSums:
         """Return the sums of the rows of both."""
         names = self.__struct_fields__
-        return CellSums(*(getattr(self, name) + getattr(other, name) for name in names))
+        return CellSums(*(getattr(self, name) + getattr(part, name) for name in names))
 
     def confidence_sums(self, grid: CellGrid) -> Floats:
         """Return the sum of confidences per outcome and cell."""
