@@ -218,14 +218,18 @@ def decide(
             _as_claimed(fits[0].policy_, results[0]).save(save)
     document = scores_document(head, scores, results, _claims(results, blocks))
     together.tell(document)
-    notes = [text for fit in fits if isinstance(fit, WholeUnits) for text in fit.notes()]
-    if notes:
-        document["data"]["notes"] = [*document["data"].get("notes", ()), *notes]
-    if how is None and not sets and (unit_hint := likely_unit(blocks[0])) is not None:
-        text = unit_hint.shell() if document.get("input") else str(unit_hint)
-        document["data"]["notes"] = [*document["data"].get("notes", ()), text]
+    _tell_units(document, fits, None if how or sets else blocks[0])
     chosen = {"models": only_model and [only_model], "methods": only_method and [only_method]}
     return with_rows(DecideResult(document), data, table, wrong, **chosen)
+
+
+def _tell_units(document: dict[str, Any], fits: Sequence[Any], rows: ScoreBlock | None) -> None:
+    """Note what is left out of units, and where single rows look like parts of some."""
+    notes = [text for fit in fits if isinstance(fit, WholeUnits) for text in fit.notes()]
+    if rows is not None and (hint := likely_unit(rows)) is not None:
+        notes.append(hint.shell() if document.get("input") else str(hint))
+    if notes:
+        document["data"]["notes"] = [*document["data"].get("notes", ()), *notes]
 
 
 def _require_one(blocks: Sequence[ScoreBlock], source: str) -> None:
