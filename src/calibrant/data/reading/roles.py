@@ -237,10 +237,9 @@ def _take_schema(
         return
     holding = peek(["correct"])["correct"].head(100_000)
     known = holding.len() - holding.null_count()
+    least = _MOSTLY * max(known, 1)
     # Few other numbers are slips of single rows, and these are told row by row.
-    shares = holding.dtype.is_numeric() and holding.is_between(0, 1).sum() >= _MOSTLY * max(
-        known, 1
-    )
+    shares = holding.dtype.is_numeric() and holding.is_between(0, 1).sum() >= least
     if not known or holding.dtype.is_nested() or shares or is_outcome(holding):
         columns["correct"] = ["correct"]
 
