@@ -107,14 +107,14 @@ def check_fields(about: Mapping[str, object]) -> None:
 
 
 def row_of(
-    reply: ServedReply, asked: Asked, *, time: str, seconds: float, method: str
+    reply: ServedReply, request: Asked, *, time: str, seconds: float, method: str
 ) -> dict[str, object]:
     """Return the row of a question; what the program says comes last and wins."""
     return {
-        **caller_fields(asked.known),
+        **caller_fields(request.known),
         "id": reply.id,
-        "question_id": asked.question_id,
-        "question": asked.text,
+        "question_id": request.question_id,
+        "question": request.text,
         "model": reply.model,
         "method": method,
         "answer": reply.answer,
