@@ -152,7 +152,8 @@ def first_bytes(path: Path, most: int) -> bytes:
 
 def plain_text(path: Path) -> bytes:
     """Return a text as UTF-8 without marks at its start, also where it is UTF-16 or gzipped."""
-    raw, about = read_bytes(path), {"source": str(path), "hint": "save the table as UTF-8"}
+    raw = read_bytes(path)
+    about: dict[str, Any] = {"source": str(path), "hint": "save the table as UTF-8"}
     if raw.startswith(_UTF32):
         raise InputError("the text is UTF-32", **about)
     if raw.startswith(_UTF16):

@@ -117,7 +117,8 @@ class Scores:
     def each(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Scores:
         """Return the table with its rows changed, those that are left out too."""
         parts = ("frame", "rejected", "unscored", "weightless")
-        return replace(self, **{name: change(getattr(self, name)) for name in parts})
+        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in parts}
+        return replace(self, **changed)
 
     def blocks(self, *, by: Sequence[str] = ()) -> Iterator[ScoreBlock]:
         """Yield a block per (model, method), then per value of each column in `by`."""
@@ -153,8 +154,8 @@ def _block(
     units = cluster
     if cluster is None and not unique and ids.n_unique() < frame.height:
         units = _codes(ids)
-    numbers = (column.to_numpy() for column in columns)
-    return ScoreBlock(keys, *numbers, row_weights(frame), units, frame, cluster, unscored)
+    said, right = (column.to_numpy() for column in columns)
+    return ScoreBlock(keys, said, right, row_weights(frame), units, frame, cluster, unscored)
 
 
 def _codes(values: pl.Series) -> Ints:

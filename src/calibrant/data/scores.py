@@ -309,8 +309,8 @@ def _checked(
     }
     scores, rejected = _clean(keep_mask, source), score_table.rejected_rows(bad)
     unscored = _unscored(bad, broken, scores.frame.columns)
-    about = {"dropped": counts, "dropped_rows": rows}
-    return replace(scores, rejected=rejected, unscored=unscored, **about)
+    scores = replace(scores, rejected=rejected, unscored=unscored)
+    return replace(scores, dropped=counts, dropped_rows=rows)
 
 
 def _left_out(counts: Mapping[str, int], on_invalid: str, total: int) -> set[str]:

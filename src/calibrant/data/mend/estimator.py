@@ -55,7 +55,10 @@ def map_of_curve(curve: FittedCurve, labels: Labels, **about: Any) -> Recalibrat
     """Return a fitted curve as a map; `about` are its verdict and promise, and whose it is."""
     quantiles = np.quantile(labels.confidence, np.linspace(0, 1, _REFERENCE), method="nearest")
     return RecalibrationMap(
-        *map(_rounded, (curve.grid.knots, curve.log_odds, curve.low, curve.high)),
+        knots=_rounded(curve.grid.knots),
+        log_odds=_rounded(curve.log_odds),
+        low=_rounded(curve.low),
+        high=_rounded(curve.high),
         rising=curve.rising,
         deviance=curve.deviance,
         n=len(labels.correct),

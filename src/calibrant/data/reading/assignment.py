@@ -164,8 +164,8 @@ class _Assignment:
         parts = [*statement, *outcomes]
         doubts = tuple(dict.fromkeys(part.doubt for part in parts if part.doubt))
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-        about = {"models": models, "outcomes": outcomes}
-        return [ReadingChoice(statement, outcomes[0], 14 - len(doubts), doubts, notes, **about)]
+        score = 14 - len(doubts)
+        return [ReadingChoice(statement, outcomes[0], score, doubts, notes, None, models, outcomes)]
 
     def _of_classes(self) -> list[ReadingChoice]:
         """Return readings of class probabilities; an outcome that says otherwise is a doubt."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -350,11 +351,11 @@ def _grade(column: Column, score: float, bound: str, end: float, note: str) -> O
 
 def _candidate(
     column: Column, score: float, right: set[str], wrong: set[str], doubt: str = "", *notes: str,
-    **about: bool,
+    **about: Any,
 ) -> OutcomeCandidate:  # fmt: skip
     meaning = {**dict.fromkeys(right, 1.0), **dict.fromkeys(wrong, 0.0)}
     values = column.text.replace_strict(meaning, default=None, return_dtype=pl.Float64)
-    words, leftover = (tuple(sorted(part)) for part in (right, wrong)), doubt == "leftover"
+    words, leftover = (tuple(sorted(right)), tuple(sorted(wrong))), doubt == "leftover"
     numbers = values.to_numpy().astype(float)
     return OutcomeCandidate(
         column.name, score, numbers, *words, doubt, notes, leftover=leftover, **about

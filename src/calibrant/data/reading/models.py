@@ -176,7 +176,7 @@ def models_beside(
         return _by_place(columns, said, outcomes)
     place = {column.name: n for n, column in enumerate(columns)}
     models = sorted(
-        ((*by_model[k], *graded[k]) for k in pair), key=lambda two: place[two[0].column]
+        ((by_model[k][0], graded[k][0]) for k in pair), key=lambda two: place[two[0].column]
     )
     return [(model_of(c.column, SAID_ROLES), c, o) for c, o in models]
 

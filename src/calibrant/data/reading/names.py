@@ -163,9 +163,14 @@ def _settled(result: dict[str, float], words: list[str], leaf: str) -> NameRoles
         result["confidence"] = 0.0
     if result.get("wrong", 0.0) >= 2:
         result["right"] = 0.0
-    weights = [result.get(role, 0.0) for role in NameRoles.__struct_fields__[:10]]
-    kinds = (bool(parts & _KINDS[kind]) for kind in ("somebody", "decision", "measure"))
-    return NameRoles(*weights, names_answer, *kinds)
+    weights = {role: result.get(role, 0.0) for role in NameRoles.__struct_fields__[:10]}
+    return NameRoles(
+        **weights,
+        names_answer=names_answer,
+        somebody=bool(parts & _KINDS["somebody"]),
+        decision=bool(parts & _KINDS["decision"]),
+        measure=bool(parts & _KINDS["measure"]),
+    )
 
 
 def _settle_compounds(

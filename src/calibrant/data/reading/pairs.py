@@ -149,10 +149,9 @@ def _pair(answer: Column, gold: Column) -> OutcomeCandidate | None:
             "row: if they are free text, they are graded by meaning."
         )
     name, doubt = f"{answer.name} = {gold.name}", "" if closed else "text"
-    about = {"answer": answer.name, "gold": gold.name}
-    return OutcomeCandidate(
-        name, score, correct, doubt=doubt, notes=tuple(notes), closed=closed, **about
-    )
+    pair = OutcomeCandidate(name, score, correct, doubt=doubt, notes=tuple(notes), closed=closed)
+    pair.answer, pair.gold = answer.name, gold.name
+    return pair
 
 
 def _rest(column: Column) -> list[str]:
@@ -208,8 +207,8 @@ def _top_class(
     names = ",".join(column.name for column in members.values())
     note = f"The confidence is the highest of {len(members)} class probabilities."
     notes = (f"An answer is right where the likeliest class is {label.name}.",)
-    about = {"answer": prefix, "gold": label.name}
-    outcome = OutcomeCandidate(f"top class = {label.name}", 5.0, right, notes=notes, **about)
+    outcome = OutcomeCandidate(f"top class = {label.name}", 5.0, right, notes=notes)
+    outcome.answer, outcome.gold = prefix, label.name
     return SaidCandidate(names, 5.0, 5.0, FRACTION, statement, "", (note,), probs=prefix), outcome
 
 

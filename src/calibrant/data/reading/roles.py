@@ -196,8 +196,8 @@ def _judged(
     if all(role in columns for role in _REQUIRED):
         return roles
     rows = sample()
-    own = [tuple(columns.get(role, ())) for role in _REQUIRED]
-    by_name = Named(*own, frozenset(_taken(columns).difference(*own)))
+    said, graded = (tuple(columns.get(role, ())) for role in _REQUIRED)
+    by_name = Named(said, graded, frozenset(_taken(columns).difference(said, graded)))
     if roles.derived is not None:
         rows = roles.derived.applied(rows.lazy()).collect()
     if all(role in columns or role in optional for role in _REQUIRED):
