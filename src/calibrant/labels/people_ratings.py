@@ -233,19 +233,19 @@ def choice_p_value(pool: PeoplePool) -> float:
 
     By the ranks of the judge's scores, and by the models that were rated; the smaller one, doubled.
     """
-    known = pool.known
-    n, remainder = int(known.sum()), int((~known).sum())
+    mask = pool.known
+    n, remainder = int(mask.sum()), int((~mask).sum())
     if pool.judge is None or not remainder:
         return 1.0
     rank = pl.Series(pool.judge).rank().to_numpy()
-    error = float(np.sqrt(rank.var(ddof=1) * n * remainder / known.size))
-    shift = float(rank[known].sum() - n * rank.mean())
+    error = float(np.sqrt(rank.var(ddof=1) * n * remainder / mask.size))
+    shift = float(rank[mask].sum() - n * rank.mean())
     p_rank = float(erfc(abs(shift) / error / 2**0.5)) if error > 0 else 1.0
     p_model = 1.0
     if pool.model is not None:
         rows = np.bincount(pool.model).astype(np.float64)
-        rated = np.bincount(pool.model[known], minlength=rows.size)
-        share = n / known.size
+        rated = np.bincount(pool.model[mask], minlength=rows.size)
+        share = n / mask.size
         square = ((rated - share * rows) ** 2 / (rows * share * (1 - share))).sum()
         p_model = float(chdtrc(max(rows.size - 1, 1), square)) if rows.size > 1 else 1.0
     return min(1.0, 2 * min(p_rank, p_model))

@@ -196,7 +196,12 @@ def plan(
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with error_source(source):
         rows = plan_table.PlanTable.of_scores(
-            scores, columns, by, ranked=rank is not None, seed=seed, lipschitz_rule=lipschitz_rule
+            scores,
+            columns,
+            by,
+            whole_questions=rank is not None,
+            seed=seed,
+            lipschitz_rule=lipschitz_rule,
         )
         pipeline: dict[str, Any] = (
             plan_table.measured_pipeline(rows.measurements)

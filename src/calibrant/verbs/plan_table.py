@@ -42,30 +42,30 @@ _BINS = 15
 
 
 def _pool_and_labels(
-    scores: Any, columns: dict[str, Any], *, by: Sequence[str] = (), ranked: bool = False
+    scores: Any, columns: dict[str, Any], keys: Sequence[str], whole_questions: bool
 ) -> tuple[Scores | None, Scores | None]:
     """Return the rows that are planned for, and those whose outcome is known; None without rows.
 
     They are the same table, unless people labelled a pool: then labels are drawn from all its
-    rows, and known of some of them. Models are `ranked` on questions that were drawn whole.
+    rows, and known of some of them. Of `whole_questions` models can be compared.
     """
     if scores is None:
         return None, None
     source, options = open_input(scores), ReadingOptions(**columns)
-    if isinstance(source, OpenLabels) and ranked:
-        return _opened(source.given, options, by), load_scores(source.compared(options)[0])
+    if isinstance(source, OpenLabels) and whole_questions:
+        return _opened(source.given, options, keys), load_scores(source.compared(options)[0])
     if isinstance(source, OpenLabels):
         rows, how, features = source.audited(options, ())
-        return _opened(source.given, options, by), load_scores(
+        return _opened(source.given, options, keys), load_scores(
             rows, **asdict(how), features=features
         )
-    table = _opened(*source.probabilities_table(options), by)
+    table = _opened(*source.probabilities_table(options), keys)
     return table, table
 
 
-def _opened(source: Any, request: ReadingOptions, by: Sequence[str]) -> Scores:
+def _opened(source: Any, request: ReadingOptions, keys: Sequence[str]) -> Scores:
     """Read a pool; a missing outcome column means that nothing is labelled yet."""
-    return load_scores(source, labels="optional", by=by, **asdict(request))
+    return load_scores(source, labels="optional", by=keys, **asdict(request))
 
 
 @dataclass(frozen=True)
@@ -90,21 +90,23 @@ class PlanTable:
 
     @classmethod
     def of_scores(
-        cls, scores: Any, columns: dict[str, Any], by: Sequence[str], *,
-        ranked: bool, seed: int, lipschitz_rule: str,
+        cls, scores: Any, columns: dict[str, Any], keys: Sequence[str], *,
+        whole_questions: bool, seed: int, lipschitz_rule: str,
     ) -> PlanTable:  # fmt: skip
         """Open the table and measure its models."""
-        pool, labelled = _pool_and_labels(scores, columns, by=by, ranked=ranked)
+        pool, labelled = _pool_and_labels(
+            scores, columns, keys=keys, whole_questions=whole_questions
+        )
         if labelled is None:
             return cls(pool, None, None, [])
         graded = (block for block in labelled.blocks() if np.isfinite(block.correct).any())
-        together = DependentBlocks.of_scores(
+        blocks = DependentBlocks.of_scores(
             labelled, [_graded(block, labelled.source) for block in graded]
         )
-        measurements = [_measured(block, seed, lipschitz_rule) for block in together.blocks]
+        measurements = [_measured(block, seed, lipschitz_rule) for block in blocks.blocks]
         # The same tests, with the same correction, as in an audit of the table.
         adjust_p_values(measurements)
-        return cls(pool, labelled, together, measurements)
+        return cls(pool, labelled, blocks, measurements)
 
     @property
     def worst(self) -> VerificationBlock | None:
@@ -296,7 +298,7 @@ def _tests(block: ScoreBlock, seed: int) -> Significance:
 
 
 def rankings(
-    table: Scores | None, metric: str | None, by: Sequence[str], seed: int, warnings: list[Any]
+    table: Scores | None, metric: str | None, keys: Sequence[str], seed: int, warnings: list[Any]
 ) -> dict[str, Any]:
     """Return the leaderboard and that of every subject; models without a rank are warned of."""
     parts: dict[str, Any] = {"leaderboard": None, "subjects": None}
@@ -305,8 +307,8 @@ def rankings(
     ranking, never_right = rankable(table)
     warnings[:0] = never_right
     parts["leaderboard"] = ranked_models(ranking, metric, seed)
-    if by:
-        parts["subjects"] = subject_rankings(ranking.frame, by[0], seed=seed)
+    if keys:
+        parts["subjects"] = subject_rankings(ranking.frame, keys[0], seed=seed)
     return parts
 
 

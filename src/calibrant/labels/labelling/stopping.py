@@ -137,8 +137,8 @@ def stop_decision(
     bounds = None
     if threshold is not None:
         value = estimated.ece.value
-        known = pool.labelled.all()
-        low, high = (value, value) if known else claim_bounds(pool, budget=budget)
+        complete = pool.labelled.all()
+        low, high = (value, value) if complete else claim_bounds(pool, budget=budget)
         bounds = Estimate(value, low, high, n=labels, interval="at all times")
         below, above = high < threshold - ROUNDING, low > threshold + ROUNDING
         if below or above:
