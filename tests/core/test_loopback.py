@@ -9,9 +9,10 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
-from calibrant.apps.serving.engine import Served, ServingEngine
+from calibrant.apps.serving.engine import ServingEngine
 from calibrant.apps.serving.front import Front
 from calibrant.apps.serving.measure import PassedOn
+from calibrant.apps.serving.replies import Served
 from calibrant.apps.view import PageServer
 from calibrant.data.label_store import LabelStore
 from calibrant.labels.labelling.session import LabelSession
