@@ -286,13 +286,31 @@ def test_a_key_answers_the_question_in_a_terminal(doubtful):
     assert len(re.findall(r"^calibrant audit .*--", shown, re.M)) == 1
 
 
-def test_without_a_terminal_one_complete_command_is_printed(doubtful):
-    result = call("audit", doubtful, "--bins", 10)
+P = pl.col("confidence")
+ODD = pl.int_range(pl.len()) % 2 == 1
+ASKING = {
+    "edited": table("edited").with_columns(edited=~pl.col("edited")),
+    "ratings": table().with_columns(confidence=(P * 5).round().cast(pl.Int64)),
+    "mixed": table().with_columns(confidence=pl.when(ODD).then(P * 100).otherwise(P)),
+}
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_without_a_terminal_one_complete_command_is_printed(name, tmp_path):
+    path = tmp_path / f"{name}.csv"
+    ASKING[name].write_csv(path)
+    result = call("audit", path, "--bins", 10)
     assert result.returncode == 2
     lines = [x for x in result.stderr.splitlines() if x.startswith("calibrant ")]
     assert len(lines) == 1
     assert "--bins 10" in lines[0]
-    assert call(*shlex.split(lines[0])[1:]).returncode == 0
+    done = call(*shlex.split(lines[0])[1:], "--json", "-")
+    assert done.returncode == 0
+    metrics = json.loads(done.stdout)["results"][0]["metrics"]
+    assert metrics["accuracy"]["value"] == pytest.approx(SHARE)
+    said = table()["confidence"]
+    levels = ((said * 5).round() - 1) / 4 if name == "ratings" else said
+    assert metrics["mean_confidence"]["value"] == pytest.approx(levels.mean())
 
 
 def test_rows_with_a_broken_cell_have_a_command_that_leaves_them_out(tmp_path):
