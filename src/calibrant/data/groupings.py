@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -352,13 +353,17 @@ def _strings(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
         return
     parts = np.array([len(re.findall(_SEPARATOR, text)) for text in first])
     ids = (
-        (parts == 0, f"{name} without its last number", lambda: column.str.replace(r"\d+$", "")),
-        (parts > 0, f"{name} without its end", lambda: column.str.replace(_END, "")),
-        (parts > 1, f"first part of {name}", lambda: column.str.extract(_FIRST)),
+        (parts == 0, "{} without its last number", lambda: column.str.replace(r"\d+$", "")),
+        (parts > 0, "{} without its end", lambda: column.str.replace(_END, "")),
+        (parts > 1, "first part of {}", lambda: column.str.extract(_FIRST)),
     )
-    for like_these, words, part in ids:
-        if like_these.mean() > _MOSTLY:
-            yield "part", words, lambda part=part: value_codes(part())
+    for alike, words, part in ids:
+        if alike.mean() > _MOSTLY:
+            yield "part", words.replace("{}", name, 1), partial(_codes_of, part)
+
+
+def _codes_of(part: Callable[[], pl.Series]) -> Indices:
+    return value_codes(part())
 
 
 def _text_ways(name: str, column: pl.Series) -> Iterator[_Way]:
