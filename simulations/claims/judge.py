@@ -10,9 +10,9 @@ import polars as pl
 
 from calibrant.data.judge_cells import JudgeColumns
 from calibrant.data.judge_table import read_judge_table
-from calibrant.findings.claims.judge import MODEL_LEVEL, joined_claims
+from calibrant.findings.claims.judge import LEVEL, MODEL_LEVEL, joined_claims
 from calibrant.labels.judge_entry import JudgeView, judge_entry
-from calibrant.labels.people_ratings import contrast
+from calibrant.labels.people_ratings import contrast, sign_test
 from calibrant.metrics.stats.judges import agreement, quadratic_kappa, row_mean
 from calibrant.verbs.judge import judge
 from simulations.claims.harness import Said, World
@@ -172,8 +172,8 @@ def _said(claim, known, world, span, entry):
         yield Said(claim.id, shown, wrong)
 
 
-def _pairs(rng, *, judge_first, people_longer, judge_longer, both, rated, n):
-    """Yield the claims on pairs: which place, and which length, the judge leans to.
+def _pair_columns(rng, *, judge_first, people_longer, judge_longer, both, rated, n):
+    """Return verdicts on pairs as a table has them.
 
     `judge_first`: chance that a doubtful verdict (three in ten) goes to the first place;
     `people_longer`, `judge_longer`: share of pairs of which people, and a judge, take the longer.
@@ -202,6 +202,28 @@ def _pairs(rng, *, judge_first, people_longer, judge_longer, both, rated, n):
         # The other order of the same pair, shown in the order A, B.
         columns["judge"] = words[verdict(np.ones(n, bool)).astype(int)]
         columns["other"] = words[verdict(np.zeros(n, bool)).astype(int)]
+    return columns
+
+
+def _position(rng, *, judge_first, both, **world):
+    """Return whether a lean to a place is shown: the test that the claim makes."""
+    columns = _pair_columns(rng, judge_first=judge_first, both=both, **world)
+    score, other, first = (columns[name] == "A" for name in ("judge", "other", "first"))
+    if both:
+        up, down = score & ~other, ~score & other
+    else:
+        person, seen = columns["person"] == "A", columns["person"] != ""
+        up, down = (seen & (score != person) & ((score == first) == side) for side in (True, False))
+    shown = sign_test(int(up.sum()), int(down.sum())) <= LEVEL
+    return Said(
+        "judge.position", shown, (judge_first - 0.5) * (int(up.sum()) - int(down.sum())) <= 0
+    )
+
+
+def _pairs(rng, *, judge_first, judge_longer, both, **world):
+    """Yield the claims on pairs: which place, and which length, the judge leans to."""
+    world |= {"judge_first": judge_first, "judge_longer": judge_longer, "both": both}
+    columns = _pair_columns(rng, **world)
     order = {"swapped": "other"} if both else {"first": "first"}
     found = judge(pl.DataFrame(columns), judge=["judge"], human=["person"],
                   features=["long_a", "long_b"], existing="random", **order)  # fmt: skip
@@ -270,10 +292,15 @@ def _pair_worlds():
             "people prefer the shorter": {"people_longer": 0.25},
         }.items():
             for n in (100, 400):
-                run = partial(_pairs, both=both, rated=0.8, n=n, **{**_EVEN, **lean})
-                yield World(f"pairs, {name}, {order}, {n}", run, (), RUNS)
-        run = partial(_pairs, both=both, rated=0.8, n=400, **{**_EVEN, "judge_first": 0.8})
-        yield World(f"pairs, a doubt goes to the first in 80 %, {order}, 400", run,
-                    ("judge.position",), RUNS)  # fmt: skip
-    run = partial(_pairs, both=True, rated=0.8, n=400, **{**_EVEN, "judge_longer": 1.0})
-    yield World("pairs, a doubt goes to the longer, 400", run, ("judge.length",), RUNS)
+                yield _pair_world(f"pairs, {name}, {order}, {n}", both, n, lean)
+        lean = {"judge_first": 0.8}
+        yield _pair_world(f"pairs, a doubt goes to the first in 80 %, {order}, 400", both, 400,
+                          lean, ("judge.position",))  # fmt: skip
+    lean = {"judge_longer": 1.0}
+    yield _pair_world("pairs, a doubt goes to the longer, 400", True, 400, lean, ("judge.length",))
+
+
+def _pair_world(name, both, n, lean, power=()):
+    options = {**_EVEN, **lean, "both": both, "rated": 0.8, "n": n}
+    alone = ("judge.position", partial(_position, **options), ALIKE)
+    return World(name, partial(_pairs, **options), power, RUNS, alone)
