@@ -136,11 +136,13 @@ def speaks_of_else(answer: Bag, references: Sequence[Bag], question: Bag) -> boo
     known = (question, *references)
     if _DENIALS & (answer.known - question.known):
         return True
-    topic = {w for w in question.content if not any(each.has(w) for each in references)}
-    overlap = sum(map(answer.has, topic))
     known = (question, *references)
+    topic = set(question.content).difference(*(each.known for each in references))
+    # Near spellings are looked for where the words themselves are too few: few answers get there.
+    if 3 * len(topic & answer.known) >= len(topic) or 3 * sum(map(answer.has, topic)) >= len(topic):
+        return False
     additions = {w for w in answer.content if not any(each.has(w) for each in known)}
-    return 3 * overlap < len(topic) and len(additions) >= _SAYS_MORE
+    return len(additions) >= _SAYS_MORE
 
 
 def evidence(
