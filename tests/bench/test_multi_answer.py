@@ -10,9 +10,15 @@ from sklearn.metrics import roc_auc_score
 
 from calibrant.answers.confidence import Question, class_mass, score_table, table_of
 from calibrant.bench.evaluate import bench_evaluate
+from calibrant.bench.macro import (
+    knowledge_coverage,
+    leaves,
+    macro_auroc,
+    macro_mean,
+    mixes_of,
+    spearman,
+)
 from calibrant.bench.multi_answer import evaluate_multi_answer
-from calibrant.bench.macro import leaves, mixes_of
-from calibrant.bench.macro import knowledge_coverage, macro_auroc, macro_mean, spearman
 from calibrant.bench.significance import compare_aurocs
 from calibrant.bench.thresholds import (
     development_part,
