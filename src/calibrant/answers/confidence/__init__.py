@@ -26,7 +26,6 @@ from calibrant.answers.confidence.method import NEEDS as NEEDS
 from calibrant.answers.confidence.method import Method as Method
 from calibrant.answers.confidence.method import Need as Need
 from calibrant.answers.confidence.method import Options as Options
-from calibrant.answers.confidence.method import needs_of as needs_of
 from calibrant.answers.confidence.question import Draws as Draws
 from calibrant.answers.confidence.question import Greedy as Greedy
 from calibrant.answers.confidence.question import Probes as Probes
@@ -36,6 +35,7 @@ from calibrant.answers.confidence.scoring import Score as Score
 from calibrant.answers.confidence.scoring import ScoredTable as ScoredTable
 from calibrant.answers.confidence.scoring import availability as availability
 from calibrant.answers.confidence.scoring import methods as methods
+from calibrant.answers.confidence.scoring import needs_of as needs_of
 from calibrant.answers.confidence.scoring import score as score
 from calibrant.answers.confidence.scoring import score_table as score_table
 from calibrant.core.names import catalogue

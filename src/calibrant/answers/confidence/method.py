@@ -1,7 +1,7 @@
 """What a confidence method declares: inputs, answer, range, reference; and who has the inputs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -361,32 +361,3 @@ NEEDS = {
     name: Need(name, words["meaning"], words["missing"], _PRESENT[name])
     for name, words in catalogue()["needs"].items()
 }
-
-
-def needs_of(method: Method, options: Options) -> tuple[str, ...]:
-    """Return the needs under these options, the answer that the score is paired with included."""
-    extra: tuple[str, ...] = ()
-    if method.question_level:
-        extra = ("greedy",) if options.about == "greedy" else ("clusters",)
-    if method.name == "ensemble" and options.ensemble is not None:
-        # Loaded here: an ensemble is made of methods, which need what is said here.
-        from calibrant.answers.confidence.ensemble import load_ensemble
-
-        inner = replace(options, about="greedy", ensemble=None)
-        parts = load_ensemble(options.ensemble).methods
-        extra = tuple(need for name in parts for need in needs_of(METHODS[name], inner))
-    if options.variant == "paper" and method.name in _GREEDY_IN_PAPER:
-        extra = ("greedy",)
-    return tuple(dict.fromkeys((*method.needs, *extra)))
-
-
-_GREEDY_IN_PAPER = frozenset(
-    {"consistency", "consistency_verb", "consistency_verb_topk", "verb", "verb_topk"}
-)
-
-
-def units_with(table: DrawTable, method: Method, options: Options) -> dict[str, Mask]:
-    """Return, per need of the method, which units have it."""
-    return {
-        name: NEEDS[name].present(table, options).astype(bool) for name in needs_of(method, options)
-    }

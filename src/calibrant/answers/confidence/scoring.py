@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from calibrant.answers.confidence.compact import DrawTable
+from calibrant.answers.confidence.ensemble import load_ensemble
 from calibrant.answers.confidence.frames import compact_table
-from calibrant.answers.confidence.method import METHODS, NEEDS, Method, Options, Scored, units_with
+from calibrant.answers.confidence.method import METHODS, NEEDS, Method, Options, Scored
 from calibrant.answers.confidence.question import Question, table_of
 from calibrant.core.arrays import Mask
 from calibrant.core.errors import UnavailableError
@@ -323,3 +324,29 @@ def _with_question_columns(scores: pl.DataFrame, questions: pl.DataFrame) -> pl.
         if name not in (*scores.columns, "text", "references", "choices") and not dtype.is_nested()
     ]
     return with_question_columns(scores, questions, plain) if plain else scores
+
+
+def needs_of(method: Method, options: Options) -> tuple[str, ...]:
+    """Return the needs under these options, the answer that the score is paired with included."""
+    extra: tuple[str, ...] = ()
+    if method.question_level:
+        extra = ("greedy",) if options.about == "greedy" else ("clusters",)
+    if method.name == "ensemble" and options.ensemble is not None:
+        inner = replace(options, about="greedy", ensemble=None)
+        parts = load_ensemble(options.ensemble).methods
+        extra = tuple(need for name in parts for need in needs_of(METHODS[name], inner))
+    if options.variant == "paper" and method.name in _GREEDY_IN_PAPER:
+        extra = ("greedy",)
+    return tuple(dict.fromkeys((*method.needs, *extra)))
+
+
+_GREEDY_IN_PAPER = frozenset(
+    {"consistency", "consistency_verb", "consistency_verb_topk", "verb", "verb_topk"}
+)
+
+
+def units_with(table: DrawTable, method: Method, options: Options) -> dict[str, Mask]:
+    """Return, per need of the method, which units have it."""
+    return {
+        name: NEEDS[name].present(table, options).astype(bool) for name in needs_of(method, options)
+    }
