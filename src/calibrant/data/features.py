@@ -206,7 +206,8 @@ def level_text(value: Any) -> str:
 
 def require(columns: Sequence[str], needed: Sequence[str]) -> None:
     """Refuse a table or row that lacks a column."""
-    if name := next((name for name in needed if name not in columns), ""):
+    name = next((name for name in needed if name not in columns), None)
+    if name is not None:
         hint = did_you_mean(name, list(columns)) if columns else "give the features by name"
         rule = f"the feature {name!r} is missing; needed: {', '.join(needed)}"
         raise InputError(rule, hint=hint)
