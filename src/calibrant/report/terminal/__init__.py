@@ -75,7 +75,16 @@ def compact_lines(
     python
         Whether the next step is a call, instead of a command.
     """
-    FOR_PYTHON.set(python)
+    reader = FOR_PYTHON.set(python)
+    try:
+        return _short_view(document, blocks, width, top, sort, more)
+    finally:
+        FOR_PYTHON.reset(reader)
+
+
+def _short_view(
+    document: Fields, blocks: Blocks, width: int, top: int | None, sort: str | None, more: str
+) -> list[Text]:
     lines = [Text(title_line(document, dated=False), style="dim"), Text()]
     claims, of_rows = answers.rows_apart(answers.claims_of(document))
     warnings = [safe_text(text) for text in (*of_rows, *answers.warnings_of(document))]
@@ -95,7 +104,7 @@ def compact_lines(
     lines += _wrong(document, width)
     step = next_step(document)
     if step is not None:
-        command = in_python(step[1]) if python else step[1]
+        command = in_python(step[1]) if FOR_PYTHON.get() else step[1]
         first, *tail = broken_command(command, width - len(_NEXT))
         lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
         lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in tail]
