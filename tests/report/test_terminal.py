@@ -197,3 +197,11 @@ def test_what_is_left_out_is_named_as_the_reader_types_it(sixteen):
     assert "12 more (top=16)" in python
     assert "12 more (--top 16)" in shell
     assert " --" not in python
+
+
+def test_a_threshold_of_nought_has_no_long_row_of_digits():
+    rng = np.random.default_rng(5)
+    stated = rng.choice([0.0, 0.5, 1.0], 400)
+    table = pl.DataFrame({"confidence": stated, "correct": rng.random(400) < 0.5 + stated / 2.1})
+    text = render_text(cal.decide(table, max_error=0.2).to_dict(), width=80)
+    assert re.search(r"^ 0\.000 +100 %", text, re.M)

@@ -83,9 +83,11 @@ class ThresholdWords(NamedTuple):
         return self.cell(point.threshold)
 
     def cell(self, threshold: float) -> Number:
-        """Return a threshold; products of many rows are small."""
+        """Return a threshold; products of many rows are small, and nought has no digits to show."""
         value = 1 - threshold if self.doubt else threshold
-        return number_cell(value, digits=max(3, 2 - math.floor(math.log10(max(value, 1e-9)))))
+        return number_cell(
+            value, digits=max(3, 2 - math.floor(math.log10(max(value, 1e-9) if value else 1)))
+        )
 
 
 def _overview(entries: list[DecideEntry]) -> Table:
