@@ -9,8 +9,8 @@ from benchmarks._served_world import policy_of_two
 from benchmarks._served_world import world as two_models
 from benchmarks.harness import Page, median_seconds, seconds
 from calibrant.trust import Cascade, Selective, TreeGroupingLoss
-from calibrant.trust.trees.honest import partition_loss
-from calibrant.trust.trees.tree import grow_tree
+from calibrant.trust.honest_trees import partition_loss
+from calibrant.trust.trees import grow_tree
 
 FEATURES = 10
 MODELS = ("small", "medium", "large")

@@ -17,7 +17,7 @@ from simulations.text_storm import PUMPS, readers
 from calibrant.answers.confidence.likeness import rouge_l
 from calibrant.answers.confidence.longform import split_claims
 from calibrant.data.logs.log import stated_percent
-from calibrant.data.spelling import spells
+from calibrant.data.texts import spells
 from calibrant.models.endpoints.secrets import KeyFinder
 
 # What reads long answers, logs and the answers of endpoints beside the readers of the storm.

@@ -7,12 +7,12 @@ from functools import partial
 
 import numpy as np
 import polars as pl
-from simulations.semantics import compare_judging
+from simulations.semantics import compare_judging, steps_of
 from studies.semantics import load_rows
 
 from benchmarks.harness import DATA, Page, median_seconds, seconds
 from calibrant.answers.semantics import Grader, Normaliser, annotate, extract_answer
-from calibrant.answers.semantics.hybrid import hybrid_steps, run_steps
+from calibrant.answers.semantics.hybrid import run_steps
 from calibrant.core.arrays import named_stream
 
 QUESTIONS, DRAWS = 20_000, 50
@@ -103,7 +103,7 @@ def throughput(page: Page) -> None:
 def small_work(page: Page) -> None:
     answers = ["Robert C. Gallo", "Robert Gallo.", "1,000 km", "July 20, 1969", "The Beatles"] * 10
     rows = []
-    by_rules = partial(hybrid_steps, answers, ask=False)
+    by_rules = partial(steps_of, answers, scope=None)
     for name, work, count in (
         ("normalise one answer", lambda: [Normaliser()(a) for a in answers[:5]], 5),
         ("extract one answer", lambda: [extract_answer(a) for a in answers], 50),

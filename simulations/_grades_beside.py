@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from calibrant.core.arrays import named_stream
-from calibrant.metrics.stats.graded_checks import PRIOR, CheckedGrades, choose_checks
-from calibrant.metrics.stats.graded_estimates import soft_area
+from calibrant.metrics.stats.graded_estimates import PRIOR, CheckedGrades, soft_area
+from calibrant.metrics.stats.graded_summary import choose_checks
 
 # Earlier checks of another data set: so many, and what one of them counts for here.
 EARLIER, WORTH = 200, 0.25

@@ -11,8 +11,8 @@ import polars as pl
 from calibrant.findings.claims.groups import GROUP_MARGIN, groups_claims
 from calibrant.trust.audit import GroupOptions, groups_entry
 from calibrant.trust.decision_risk import CostMatrix, pointwise_risk
+from calibrant.trust.group_rules import parse_rule, text_groups, word_vectors
 from calibrant.trust.near_confidence import ConfidenceBasis, project, projector
-from calibrant.trust.segments.conditions import parse_rule, text_groups, word_vectors
 from simulations.claims.harness import Said, World
 
 COSTS = {"c10": 3.0, "c01": 1.0}

@@ -13,11 +13,10 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from calibrant.comparison.candidates import CandidateTable, candidate_views, self_preference
 from calibrant.comparison.decision import decide_pairs
-from calibrant.comparison.entries import judges_entry
+from calibrant.comparison.entries import candidate_views, judges_entry, self_preference
 from calibrant.comparison.league import is_uninformative
-from calibrant.comparison.questions import resample_counts
+from calibrant.comparison.questions import CandidateTable, resample_counts
 from simulations import _comparison_intervals as intervals
 from simulations._comparison_intervals import part
 from simulations._comparison_worlds import (

@@ -20,10 +20,10 @@ from scipy.special import expit, logit
 
 from calibrant.answers.semantics import Grader
 from calibrant.core.arrays import Floats, named_stream
-from calibrant.metrics.stats.graded_checks import CheckedGrades, Graded, choose_checks
 from calibrant.metrics.stats.graded_estimates import (
+    CheckedGrades,
+    Graded,
     GradedEstimate,
-    cells_for,
     graded_accuracy,
     graded_auroc,
     graded_difference,
@@ -31,9 +31,10 @@ from calibrant.metrics.stats.graded_estimates import (
     graded_gap,
     soft_area,
 )
+from calibrant.metrics.stats.graded_summary import cells_for, choose_checks
 from calibrant.report.charts.chart import TONES, Axis, Chart, Line, Mark, ReferenceLine
 from calibrant.report.charts.draw import chart_file
-from calibrant.report.charts.scales import count_words, points
+from calibrant.report.charts.svg import count_words, points
 from simulations._grades_beside import EARLIER, WORTH, beside, beside_table
 
 ANSWERS, CHECKS = 2000, (30, 60, 120, 200)

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.harness import ROOT, machine, versions
 from scipy import special
 
-from calibrant.data.mend.estimator import fit_columns, fit_map
+from calibrant.data.mend import fit_columns, fit_map
 from calibrant.metrics.recalibration.mend_fit import Labels, crossfitted, fit_curve, gain
 from simulations._mend_maps import SIZES, column_worlds, columns, excess_of_maps, maps_table
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from calibrant import metrics
 from calibrant.core import UndefinedMetricWarning
-from calibrant.metrics.stats.bootstrap import basic_interval, percentile_interval
+from calibrant.metrics.stats.bootstrap import percentile_interval
 
 REPEATS = int(os.environ.get("CALIBRANT_REPEATS", "500"))
 SIZES = (200, 1000, 10_000)
@@ -84,8 +84,10 @@ def one_world(world, n, target, seed):
             rows[name].append((estimate.low, estimate.high, estimate.value))
         draws = metrics.bootstrap_distribution("ece", c, y, resamples=500, rng=repeat)
         value = found["ece"].value
-        rows["ece percentile"].append((*percentile_interval(draws, 0.95), value))
-        rows["ece basic"].append((*basic_interval(value, draws, 0.95), value))
+        low, high = percentile_interval(draws, 0.95)
+        rows["ece percentile"].append((low, high, value))
+        # Mirrored at the value, which turns the bias of the draws around.
+        rows["ece basic"].append((2 * value - high, 2 * value - low, value))
     out = {}
     for name, ends in rows.items():
         low, high, value = np.array(ends).T

@@ -7,16 +7,37 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.answers.semantics import Clusters, Docket, SameQuery, SimulatedJudge, pairwise_f1
+from calibrant.answers.semantics import (
+    Clusters,
+    Docket,
+    Group,
+    SameQuery,
+    SemanticsOptions,
+    SimulatedJudge,
+    pairwise_f1,
+)
 from calibrant.answers.semantics.hybrid import Steps, hybrid_steps, run_steps
 from calibrant.core.arrays import named_stream
 
+
+def steps_of(
+    answers: Sequence[str],
+    *,
+    question: str = "q",
+    judge_mode: str = "confirmed",
+    scope: str | None = "all",
+) -> Steps:
+    """Cluster answers, each given once, in one of the ways in which a judge is asked."""
+    group = Group(list(answers), [1] * len(answers), question)
+    return hybrid_steps(group, SemanticsOptions(judge_mode=judge_mode), scope=scope)
+
+
 METHODS: dict[str, Callable[[list[str]], Steps]] = {
     "greedy pairwise": lambda answers: greedy_pairwise(answers, question="q"),
-    "hybrid, pairwise": lambda answers: hybrid_steps(answers, question="q", mode="pairwise"),
-    "hybrid, which class": lambda answers: hybrid_steps(answers, question="q", mode="which"),
-    "hybrid, confirmed (default)": lambda answers: hybrid_steps(answers, question="q"),
-    "hybrid, one grouping call": lambda answers: hybrid_steps(answers, question="q", mode="group"),
+    "hybrid, pairwise": lambda answers: steps_of(answers, judge_mode="pairwise"),
+    "hybrid, which class": lambda answers: steps_of(answers, judge_mode="which"),
+    "hybrid, confirmed (default)": steps_of,
+    "hybrid, one grouping call": lambda answers: steps_of(answers, judge_mode="group"),
 }
 
 

@@ -28,8 +28,8 @@ from calibrant.answers.semantics import (
     parse_top_k,
     parse_vote,
 )
-from calibrant.answers.semantics.judge import GradeQuery, SameQuery, WhichQuery
-from calibrant.answers.semantics.llm_judge import parse_reply
+from calibrant.answers.semantics.judge import GradeQuery, Query, SameQuery, WhichQuery
+from calibrant.answers.semantics.llm_judge import parse_replies
 from calibrant.answers.semantics.text.normalise import clean_text
 from calibrant.answers.semantics.text.numbers import parse_date
 from calibrant.answers.semantics.typed import read_types
@@ -93,6 +93,9 @@ def readers() -> dict[str, Callable[[str | bytes], Any]]:
     def as_text(value: str | bytes) -> str:
         return clean_text(value)[0]
 
+    def reply_to(query: Query) -> Callable[[str | bytes], Any]:
+        return lambda text: parse_replies([query], as_text(text), code)
+
     return {
         "clean_text": clean_text,
         "extract_answer": extract_answer,
@@ -108,9 +111,9 @@ def readers() -> dict[str, Callable[[str | bytes], Any]]:
         "parse_date": lambda t: parse_date(as_text(t)),
         "normalise": lambda t: plain(as_text(t)),
         "mask_instructions": lambda t: mask_instructions(as_text(t)),
-        "parse_reply, grade": lambda t: parse_reply(GradeQuery("q", ("r",), "a"), as_text(t), code),
-        "parse_reply, same": lambda t: parse_reply(SameQuery("q", "a", "b"), as_text(t), code),
-        "parse_reply, which": lambda t: parse_reply(WhichQuery("q", "a", ("b",)), as_text(t), code),
+        "parse_reply, grade": reply_to(GradeQuery("q", ("r",), "a")),
+        "parse_reply, same": reply_to(SameQuery("q", "a", "b")),
+        "parse_reply, which": reply_to(WhichQuery("q", "a", ("b",))),
         "grade": lambda t: grader.grade(t, ["Paris", "1,000", "July 20, 1969"]),
         "cluster_answers": lambda t: cluster_answers([as_text(t), "Paris", "1000"]),
     }

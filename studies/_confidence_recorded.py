@@ -11,7 +11,7 @@ import polars as pl
 
 from calibrant.answers.confidence import ScoredTable, class_entropy, compact_table, score_table
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.metrics.recalibration.cross_fit import cross_fitted
+from calibrant.metrics.recalibration.calibrators import cross_fitted
 from studies._confidence_tables import deepseek_tables
 
 RECORDED = {

@@ -21,7 +21,7 @@ from calibrant.answers.semantics.cluster import candidate_pairs, distinct_forms,
 from calibrant.answers.semantics.forms import Form, FormReader, read_cues
 from calibrant.answers.semantics.hybrid import hybrid_steps, run_steps
 from calibrant.answers.semantics.settle import Group, Settler
-from calibrant.answers.semantics.typed import Relation
+from calibrant.answers.semantics.typed.quantities import Relation
 
 MOST_WORDS = 6
 ZLIN7 = Path("draws") / "zlin7_triviaqa_500q_20samples.jsonl.gz"
@@ -72,7 +72,8 @@ def is_part(short: Form, long: Form) -> bool:
 
 def by_rules(answers: Sequence[str], question: str, reader: FormReader) -> list[int]:
     """Return the classes of the rules."""
-    steps = hybrid_steps(answers, question=question, reader=reader, ask=False)
+    group = Group(list(answers), [1] * len(answers), question)
+    steps = hybrid_steps(group, SemanticsOptions(), reader=reader, scope=None)
     return run_steps([steps], None)[0].ids
 
 
@@ -80,7 +81,8 @@ def with_parts(answers: Sequence[str], question: str, reader: FormReader) -> lis
     """Return the classes of the rules, parts of names joined where they point to one class."""
     ids = by_rules(answers, question, reader)
     cues = read_cues(question)
-    if cues.one_of_many:
+    # Where one of many is asked for, a longer name is another member.
+    if cues.asked:
         return ids
     forms, _, which = distinct_forms(answers, reader)
     class_of = {place: ids[answer] for answer, place in enumerate(which)}

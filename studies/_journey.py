@@ -111,7 +111,7 @@ def entered(data: Any, calls: list[Call]) -> list[str]:
     A document names its input, and the name of a file is the path that was given: what comes
     after the opening is followed with a path object, which is never a name.
     """
-    opened = [call.here for call in calls].index("verbs/audit_document.py")
+    opened = [call.here for call in calls].index("verbs/score_documents.py")
     return list(dict.fromkeys(call.here for call in calls_with(data, calls[:opened])))
 
 

@@ -17,8 +17,8 @@ import polars as pl
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from calibrant.answers.semantics import evidence as evidence_module
-from calibrant.answers.semantics.evidence import BagReader, evidence
+from calibrant.answers.semantics import forms as evidence_module
+from calibrant.answers.semantics.forms import BagReader, evidence
 from calibrant.answers.semantics.text.normalise import Normaliser
 
 PLAIN_STEPS = ("unicode", "accents", "case", "punctuation", "articles")

@@ -16,7 +16,7 @@ from calibrant.bench.macro import Leaf
 from calibrant.bench.multi_answer import evaluate_multi_answer
 from calibrant.bench.significance import compare_aurocs
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.metrics.recalibration.cross_fit import cross_fitted
+from calibrant.metrics.recalibration.calibrators import cross_fitted
 from calibrant.metrics.stats.multiplicity import holm
 from studies._confidence_groups import (
     BLACK_BOX,

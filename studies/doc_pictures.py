@@ -22,7 +22,7 @@ from calibrant.core.document import plain
 from calibrant.report.charts import answer_of
 from calibrant.report.charts.chart import Axis, Chart, Dot, Item, Line, Names, ReferenceLine
 from calibrant.report.charts.draw import chart_file
-from calibrant.report.charts.scales import points
+from calibrant.report.charts.svg import points
 from calibrant.verbs.compare import compare
 from calibrant.verbs.decide import decide
 from calibrant.verbs.demo import demo

@@ -34,7 +34,7 @@ def left_out(name: str) -> list[Row]:
 def lines(name: str, adapter: Path) -> list[Sequence[object]]:
     """Return right, kappa, sure and wrong among the sure, by rules and with this judge."""
     runtime.ADAPTER = str(adapter.resolve())
-    runtime._Reader._open.clear()
+    runtime._open_reader.cache_clear()
     judge = runtime.EmbeddedJudge(adapter.with_suffix(".sqlite"))
     rows = [r for r in left_out(name) if r.references]
     title = "NQ301" if name == "nq301" else f"MACE, {name}"

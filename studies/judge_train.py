@@ -92,9 +92,9 @@ def pack(folder: Path, weights: Path) -> None:
         questions=np.array([hash_of(r[1]) for r in rows]),
     )
     place = file._places["token_embd.weight"]
-    raw = np.frombuffer(file._bytes, np.uint8, place.shape[0] * 612, file._start_of(place)).reshape(
-        -1, 612
-    )[used]
+    raw = np.frombuffer(
+        file._bytes, np.uint8, place.shape[0] * 612, file._start + place.offset
+    ).reshape(-1, 612)[used]
     norms = [
         file.tensor(f"blk.{n}.{kind}_norm.weight")
         for n in range(LAYERS)
@@ -120,7 +120,7 @@ def hash_of(question: str) -> int:
 def _raw(file: Any, name: str) -> Any:
     place = file._places[name]
     size = math.prod(place.shape) // _NUMBERS * _BLOCK
-    return np.frombuffer(file._bytes, np.uint8, size, file._start_of(place))
+    return np.frombuffer(file._bytes, np.uint8, size, file._start + place.offset)
 
 
 def _press(path: Path, rows: Any) -> None:

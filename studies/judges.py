@@ -128,7 +128,7 @@ def _of_product(s, y, chosen, code):
     known = np.full(y.size, np.nan)
     known[chosen] = y[chosen]
     pool = PeoplePool(s, known, code)
-    found = people_mean(pool).estimate(left=pool.left)
+    found = people_mean(pool).estimate(left=1.0 - float(pool.known.mean()))
     return found.low, found.high
 
 

@@ -27,10 +27,9 @@ from calibrant.answers.semantics import (
     extract_answer,
     same_partition,
 )
-from calibrant.answers.semantics import evidence as shipped
+from calibrant.answers.semantics import forms as shipped
 from calibrant.answers.semantics.cluster import cluster_exact
-from calibrant.answers.semantics.evidence import BagReader, evidence
-from calibrant.answers.semantics.forms import read_cues
+from calibrant.answers.semantics.forms import BagReader, evidence, read_cues
 from calibrant.answers.semantics.hybrid import is_phrase
 from calibrant.answers.semantics.text.normalise import Normaliser
 from calibrant.core.errors import MissingDependencyError

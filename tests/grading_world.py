@@ -8,7 +8,8 @@ from calibrant.data import Study
 from calibrant.data.label_schema import ItemKey
 from calibrant.data.label_store import LabelStore
 from calibrant.data.sources.drawn_labels import checks_path
-from calibrant.metrics.stats.graded_checks import Graded, choose_checks
+from calibrant.metrics.stats.graded_estimates import Graded
+from calibrant.metrics.stats.graded_summary import choose_checks
 
 N = 600
 

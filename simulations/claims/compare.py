@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from calibrant.comparison.candidates import candidate_views
 from calibrant.comparison.compare import compare_models
 from calibrant.comparison.decision import adjusted, decide_pairs, missing_questions
-from calibrant.comparison.entries import judges_entry
+from calibrant.comparison.entries import candidate_views, judges_entry
 from calibrant.comparison.questions import QuestionBlock, resample_counts
 from calibrant.comparison.survey import survey_block
 from simulations._comparison_worlds import (

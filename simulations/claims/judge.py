@@ -7,9 +7,9 @@ from functools import cache, partial
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
-from calibrant.data.judge_cells import JudgeColumns
-from calibrant.data.judge_table import read_judge_table
+from calibrant.data.judge_table import JudgeColumns, read_judge_table
 from calibrant.findings.claims.judge import LEVEL, MODEL_LEVEL, joined_claims
 from calibrant.labels.judge_entry import JudgeView, judge_entry
 from calibrant.labels.people_ratings import contrast, sign_test
@@ -67,7 +67,7 @@ def truth(world):
     kappa, among = agreement(quadratic_kappa, score[part], people[part])
     return {
         "lenience": float((score - y).mean()),
-        "agreement": 0.0 if among is None else kappa.value - among.value,
+        "agreement": 0.0 if among is None else float(kappa[0] - among[0]),
         "models": [float(y[model == code].mean()) for code in range(world.models)],
         "meaning": {value: float(y[score == value].mean()) for value in np.unique(score)},
     }
@@ -112,7 +112,7 @@ def _view(rng, world, n):
     """Return a judge beside people who rated `n` rows, and what they would say of all."""
     model, score, people = world.drawn(rng, ITEMS)
     rated = np.isin(np.arange(ITEMS), rng.choice(ITEMS, n, replace=False))
-    table = replace(
+    table = structs.replace(
         _table(world),
         scores={"judge": score},
         people=np.where(rated[:, None], people, np.nan),
@@ -124,7 +124,7 @@ def _view(rng, world, n):
 def _run(rng, *, world, n):
     """Yield the claims of one table of which `n` rows are rated at random."""
     view, people = _view(rng, world, n)
-    entry, _ = judge_entry(view, about={"model": "", "method": "judge", "fitted_on": {}})
+    entry, _ = judge_entry(view, {}, {})
     known, span = truth(world), 1.0 if world.binary else SPAN
     mean = entry.people_mean.combined
     inside = mean.low <= row_mean(people).mean() <= mean.high
@@ -214,7 +214,7 @@ def _position(rng, *, judge_first, both, **world):
     else:
         person, seen = columns["person"] == "A", columns["person"] != ""
         up, down = (seen & (score != person) & ((score == first) == side) for side in (True, False))
-    shown = sign_test(int(up.sum()), int(down.sum())) <= LEVEL
+    shown = sign_test(up * 1.0 - down) <= LEVEL
     return Said(
         "judge.position", shown, (judge_first - 0.5) * (int(up.sum()) - int(down.sum())) <= 0
     )

@@ -9,8 +9,7 @@ import polars as pl
 from msgspec import convert
 from scipy import special
 
-from calibrant.data.mend import Mend
-from calibrant.data.mend.estimator import fit_columns
+from calibrant.data.mend import Mend, fit_columns
 from calibrant.findings.claims.decide import COLUMNS, GAIN, mend_claims
 from calibrant.findings.documents.decisions import MendEntry
 from calibrant.metrics.recalibration.mend_fit import Labels

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from calibrant.core.errors import MissingDependencyError as MissingDependencyError
     from calibrant.core.errors import SchemaError as SchemaError
     from calibrant.data.mend import Mend as Mend
-    from calibrant.data.mend import load_mend as load_mend
+    from calibrant.data.recalibration_map import load_mend as load_mend
     from calibrant.report.result import Result as Result
     from calibrant.trust import load_policy as load_policy
     from calibrant.verbs.audit import audit as audit

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.answers.samples import source
+from calibrant.answers import graded_samples
 from calibrant.apps.serving import measure
 from calibrant.core.errors import InputError
 from calibrant.data import Study
@@ -68,7 +68,7 @@ class KnowsThePairs:
 def judge(request, monkeypatch):
     """Let a judge read, here and in the study."""
     if request.param == "of pairs":
-        for place in (source, measure):
+        for place in (graded_samples, measure):
             monkeypatch.setattr(place, "embedded_judge", lambda *_, **__: KnowsThePairs())
     elif not available():
         pytest.skip(f"no weights: calibrant models fetch {MODEL}")
@@ -110,7 +110,7 @@ def test_the_served_confidence_is_read_as_the_certified_one(judge, tmp_path, mon
         with cal.trusted(policy) as model:
             inside = [model.ask(text, question_id=text).probability for text in targets]
         monkeypatch.setenv("CALIBRANT_JUDGE", "none")
-        for place in (source, measure):
+        for place in (graded_samples, measure):
             monkeypatch.setattr(place, "embedded_judge", lambda *_, **__: None)
         run(study)
         by_rules = confidences(study)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 import calibrant as cal
-from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims import Claim
 from calibrant.findings.claims.data import data_warnings
 from calibrant.report.answers import claims_of, headline
 from calibrant.verbs.cascade import cascade

@@ -12,7 +12,7 @@ from calibrant.cli.main import app
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.places import check_input
 from calibrant.data import Study
-from calibrant.data.streams.row_streams import follow_file
+from calibrant.data.sources.objects import follow_file
 from calibrant.verbs.monitor import monitor
 from cli.all_commands import commands
 

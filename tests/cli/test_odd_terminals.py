@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from calibrant.cli import VERBS, progress, verb_function
+from calibrant.cli import VERBS, terminal, verb_function
 from calibrant.cli.command import _supplied, cluster_speaks_on_stderr
 
 ROWS = "".join(f"gr\u00f6\u00dfe,{i % 7 / 7:.2f},{i % 2}\n" for i in range(40))
@@ -61,7 +61,7 @@ class Screen(io.StringIO):
 
 def bars_at_once(monkeypatch):
     """Return a screen on which a bar is drawn at once."""
-    monkeypatch.setattr("calibrant.cli.progress._SHOWN_AFTER_S", 0.0)
+    monkeypatch.setattr("calibrant.cli.terminal._SHOWN_AFTER_S", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", shown := Screen())
     return shown
@@ -77,15 +77,15 @@ def until(screen, words):
 
 def test_work_that_takes_a_while_moves_a_bar_and_then_counts(monkeypatch):
     screen = bars_at_once(monkeypatch)
-    with progress.StepBar("calibrant audit") as bar:
+    with terminal.StepBar("calibrant audit") as bar:
         until(screen, "calibrant audit")
         bar("models", 1, 3)
         until(screen, "1/3")
     assert sys.stderr is screen
     assert screen.getvalue().endswith("\x1b[2K")
     before = screen.getvalue()
-    monkeypatch.setattr("calibrant.cli.progress._SHOWN_AFTER_S", 60.0)
-    with progress.StepBar("calibrant audit"):
+    monkeypatch.setattr("calibrant.cli.terminal._SHOWN_AFTER_S", 60.0)
+    with terminal.StepBar("calibrant audit"):
         pass
     assert screen.getvalue() == before
 

@@ -7,10 +7,10 @@ import pytest
 from calibrant.core.errors import InputError
 from calibrant.data.questions import load_questions
 from calibrant.models.asks import PRESETS
+from calibrant.models.codec import canonical_request
 from calibrant.models.dispatch.limits import prompt_tokens_estimate
 from calibrant.models.endpoints.wires import WIRES
 from calibrant.models.protocol import Capabilities
-from calibrant.models.replies.codec import canonical_request
 from calibrant.models.study.config import parse_config
 from calibrant.models.study.plan import AskPlanner, Wanted
 from calibrant.models.study.prompts import PromptBook, iterate_questions

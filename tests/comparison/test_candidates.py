@@ -4,15 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from calibrant.comparison.candidates import (
-    CandidateTable,
-    align_candidates,
-    candidate_views,
-    complete_questions,
-    self_preference,
-)
 from calibrant.comparison.compare import compare_models
-from calibrant.comparison.questions import resample_counts
+from calibrant.comparison.entries import candidate_views, complete_questions, self_preference
+from calibrant.comparison.questions import CandidateTable, align_candidates, resample_counts
 from comparison.worlds import block_of, table_of
 
 
@@ -59,7 +53,7 @@ def test_missing_candidates_shrink_their_own_view_alone():
 @pytest.mark.parametrize("rows_at_once", [1, 3, 1000])
 def test_candidates_are_put_in_their_places_whatever_their_order(rows_at_once, monkeypatch):
     """Shuffled rows, strangers, a null, and a second score for a place: the first one stays."""
-    monkeypatch.setattr("calibrant.comparison.candidates._SLICE", rows_at_once)
+    monkeypatch.setattr("calibrant.comparison.questions._SLICE", rows_at_once)
     rng = np.random.default_rng(1)
     expected = rng.random((2, 2, 4))
     answers = [["0", "0", "same", "0"], ["1", "1", "same", "1"]]

@@ -9,7 +9,7 @@ from tests.confidence.test_ensemble import world
 from calibrant.answers.confidence import METHODS, Ensemble, Options, needs_of
 from calibrant.core.errors import CalibrantError
 from calibrant.models.protocol import Capabilities, Completion, Usage
-from calibrant.models.replies.tokens import TokenLogprob
+from calibrant.models.replies import TokenLogprob
 from calibrant.models.study.config import parse_config
 from calibrant.models.study.plan import NEEDS, AskPlanner, Subject, Tag, select_probes
 from calibrant.models.study.probes import PROBES

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from calibrant.data.groupings import row_groupings
-from calibrant.data.text_groups import TextWords, value_codes
+from calibrant.data.texts import TextWords, value_codes
 from calibrant.metrics.stats.repeats import near_equal_texts
 
 LONG = "a" * 70

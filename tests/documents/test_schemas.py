@@ -17,7 +17,7 @@ from calibrant.core.document import kind_of, load_document, newest_version
 from calibrant.core.errors import SchemaError
 from calibrant.findings.documents import FIELDS, document_schema
 from calibrant.findings.documents.__main__ import FOLDER, schema_files
-from calibrant.findings.documents.schema import fields_of
+from calibrant.findings.documents.fields import fields_of
 from calibrant.report.result import Result
 from calibrant.verbs.init import init
 from calibrant.verbs.models import models

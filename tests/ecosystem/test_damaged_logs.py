@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.data.logs.recognise import READERS, read_log, recognise
+from calibrant.data.logs.recognise import KINDS, read_log, recognise
 from calibrant.data.logs.zip_entries import ZipEntries
 from calibrant.verbs.import_logs import import_logs
 from support import call
@@ -293,7 +293,7 @@ def test_a_file_read_as_what_it_is_not_ends_with_a_message(lm_eval_file, tmp_pat
     names = ("inspect.eval", "inspect.json", "uqlm.csv", "lm_polygraph.pth", "helm")
     files = [*(folder / name for name in names), tmp_path / "list.json", lm_eval_file("tiny_open")]
     for file in files:
-        for kind in READERS:
+        for kind in KINDS:
             try:
                 read = read_log(file, kind=kind)
             except InputError:
@@ -313,4 +313,4 @@ def facts_of(scores, question):
 
 
 def recognise_all(file):
-    return "uqlm" if file.name == "uqlm.csv" else recognise(file).kind
+    return "uqlm" if file.name == "uqlm.csv" else recognise(file)

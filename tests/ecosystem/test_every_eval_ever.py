@@ -46,7 +46,7 @@ def test_samples_are_read_with_grade_and_stated_confidence(tmp_path):
     rows = [sample(k, right=k % 3 > 0, stated=0.6 + k / 100) for k in range(30)]
     rows.append(sample(30, right=False, error="timeout"))
     path = written(tmp_path / "samples.jsonl", rows)
-    assert recognise(path).kind == "every-eval-ever"
+    assert recognise(path) == "every-eval-ever"
     log = read_log(path)
     assert (log.draws.height, log.draws["correct"].sum()) == (30, 20)
     assert log.scores["confidence"].to_list() == pytest.approx([0.6 + k / 100 for k in range(30)])

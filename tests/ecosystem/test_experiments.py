@@ -31,7 +31,7 @@ def test_langsmith_writes_a_frame_whose_feedback_is_the_grade():
 
 def test_braintrust_scores_are_grades_only_by_their_name():
     path = FIXTURES / "braintrust.jsonl"
-    assert recognise(path).kind == "braintrust"
+    assert recognise(path) == "braintrust"
     log = read_log(path)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert log.draws["correct"].to_list() == [row["scores"]["Correct"] for row in rows]
@@ -136,7 +136,7 @@ RESPONSES = [
 def test_batch_results_are_answers_without_grades(tmp_path, rows, kind, answer, failed):
     path = tmp_path / "results.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert recognise(path).kind == kind
+    assert recognise(path) == kind
     log = read_log(path)
     assert log.draws["answer"].to_list() == [answer]
     assert log.draws["completion_tokens"][0] > 0

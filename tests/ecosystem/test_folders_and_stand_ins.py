@@ -9,7 +9,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.data.logs.recognise import READERS, read_log, recognise
+from calibrant.data.logs.recognise import KINDS, read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 from calibrant.verbs.opening.open_input import logs_in
 from ecosystem import frameworks, table_of_logs
@@ -167,9 +167,9 @@ def test_every_kind_has_its_row_on_the_page():
     text = (table_of_logs.ROOT / "docs" / "import.md").read_text(encoding="utf-8")
     first = text.partition("## What is refused")[0]
     rows = {line.split("`")[1]: line for line in first.splitlines() if line.startswith("| `")}
-    assert [kind for kind in READERS if kind not in rows] == []
+    assert [kind for kind in KINDS if kind not in rows] == []
     # What is read, what becomes a grade, what a confidence, what is refused.
-    assert [kind for kind in READERS if sum(map(bool, rows[kind].split(" | "))) != 5] == []
+    assert [kind for kind in KINDS if sum(map(bool, rows[kind].split(" | "))) != 5] == []
 
 
 def test_every_shared_file_is_read_or_refused_in_one_line(shared_data):
@@ -187,7 +187,7 @@ def test_every_shared_file_is_read_or_refused_in_one_line(shared_data):
 def test_every_shared_log_is_read_as_what_it_is(shared_data):
     logs = shared_data / "logs"
     for folder in sorted((logs / "helm").iterdir()):
-        assert recognise(folder).kind == "helm"
+        assert recognise(folder) == "helm"
         # What stands there for a confidence is none: its grades are told, and why that is all.
         found = cal.audit(folder)
         assert found["schema"] == "calibrant.accuracy/1"

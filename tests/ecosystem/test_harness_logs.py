@@ -37,7 +37,7 @@ def details(task):
 def test_lighteval_options():
     table = pl.read_parquet(details("colours"))
     log = read_log(details("colours"))
-    assert recognise(details("colours")).kind == log.kind == "lighteval"
+    assert recognise(details("colours")) == log.kind == "lighteval"
     assert set(log.draws["model"]) == {"toy/tiny"}
     assert set(log.draws["task"]) == {"colours"}
     # Its own metric, which it computed itself, is the grade of the same option.
@@ -138,7 +138,7 @@ def test_cut_details_are_refused_in_one_line(tmp_path, share):
 @pytest.mark.parametrize("name", ["simple_evals.json", "simple_evals.html"])
 def test_simple_evals_reads_what_the_reply_states(name):
     log = read_log(FIXTURES / name)
-    assert recognise(FIXTURES / name).kind == log.kind == "simple-evals"
+    assert recognise(FIXTURES / name) == log.kind == "simple-evals"
     assert log.draws.height == 6
     assert log.draws["correct"].mean() == json.loads(SIMPLE.read_text())["score"]
     found = {question.partition("\n")[0]: pair for question, pair in stated(log).items()}
@@ -201,7 +201,7 @@ def test_what_counts_as_a_statement(text, value):
 
 def test_openai_evals():
     log = read_log(EVALS)
-    assert recognise(EVALS).kind == log.kind == "openai-evals"
+    assert recognise(EVALS) == log.kind == "openai-evals"
     report = next(
         row["final_report"]
         for row in map(json.loads, EVALS.read_text().splitlines())
@@ -279,7 +279,7 @@ def test_judged_answers_as_rows(tmp_path, layout):
     path = tmp_path / f"judged.{'jsonl' if layout == 'lines' else 'json'}"
     text = "\n".join(map(json.dumps, rows)) if layout == "lines" else json.dumps(rows)
     path.write_text(text)
-    assert recognise(path).kind == "hle"
+    assert recognise(path) == "hle"
     log = read_log(path)
     assert log.scores["confidence"].to_list() == [0.5, 0.51, 0.52, 0.53]
     assert log.expected == 4

@@ -75,7 +75,7 @@ def test_json_logs_hold_the_same_as_archives(inspect_log):
     path = inspect_log.with_suffix(".json")
     raw = json.loads(path.read_text())["samples"]
     log = read_log(path)
-    assert recognise(path).kind == "inspect"
+    assert recognise(path) == "inspect"
     assert log.expected == len(raw) == log.draws.height == 12
     grades = [float(s["scores"]["stated_match"]["value"] == "C") for s in raw]
     assert log.draws["correct"].to_list() == grades
@@ -85,7 +85,7 @@ def test_json_logs_hold_the_same_as_archives(inspect_log):
 def test_recognised_by_content_not_by_name(inspect_log, tmp_path):
     renamed = tmp_path / "scores.csv"
     renamed.write_bytes(inspect_log.read_bytes())
-    assert recognise(renamed).kind == "inspect"
+    assert recognise(renamed) == "inspect"
     table = tmp_path / "table.eval"
     table.write_text("confidence,correct\n0.5,1\n")
     assert recognise(table) is None

@@ -90,7 +90,7 @@ def test_without_the_results_file_the_folder_names_the_model(lm_eval_file, tmp_p
     log = read_log(path)
     assert log.expected is None
     assert set(log.draws["model"]) == {"my__model"}
-    assert recognise(path).kind == "lm-eval"
+    assert recognise(path) == "lm-eval"
 
 
 def test_filters_and_grades_can_be_chosen(lm_eval_file):

@@ -30,7 +30,7 @@ def test_helm_run_folder():
     completions = [state["result"]["completions"][0] for state in states]
     confidence = [math.exp(c["tokens"][0]["logprob"]) for c in completions]
     grades = [right[state["instance"]["id"]] for state in states]
-    assert recognise(HELM).kind == "helm"
+    assert recognise(HELM) == "helm"
     blocks = {b["method"]: b for b in cal.audit(HELM, resamples=50)["results"]}
     found = blocks["perplexity"]
     assert (found["model"], found["n"]) == ("simple/model1", 12)

@@ -44,7 +44,7 @@ def sorted_grades(log):
 
 def test_langfuse_traces_of_the_api():
     log = read_log(LANGFUSE)
-    assert recognise(LANGFUSE).kind == log.kind == "langfuse"
+    assert recognise(LANGFUSE) == log.kind == "langfuse"
     assert sorted_grades(log) == GRADES
     assert by_method(log, "stated") == STATED
     assert by_method(log, "perplexity") == pytest.approx(
@@ -137,7 +137,7 @@ def test_langfuse_scheduled_export(tmp_path):
     ]
     (tmp_path / "observations_v2" / "a.jsonl").write_text("\n".join(map(json.dumps, observed)))
     (tmp_path / "scores" / "a.jsonl").write_text("\n".join(map(json.dumps, scores)))
-    assert recognise(tmp_path).kind == "langfuse"
+    assert recognise(tmp_path) == "langfuse"
     log = read_log(tmp_path)
     assert log.draws["correct"].to_list() == [0, 1, 0, 1]
     assert log.scores["confidence"].to_list() == pytest.approx([0.9, 0.8, 0.7, 0.6])
@@ -149,7 +149,7 @@ def test_langfuse_scheduled_export(tmp_path):
 
 def test_phoenix_experiment():
     log = read_log(PHOENIX / "experiment.json")
-    assert recognise(PHOENIX / "experiment.json").kind == log.kind == "phoenix"
+    assert recognise(PHOENIX / "experiment.json") == log.kind == "phoenix"
     asked = log.questions.select("question_id", "text")
     rows = log.draws.join(asked, on="question_id").sort("text", maintain_order=True)
     # The text of a draw comes first: the question is joined behind it.
@@ -159,7 +159,7 @@ def test_phoenix_experiment():
 
 
 def test_phoenix_spans_with_their_annotations():
-    assert recognise(PHOENIX).kind == "phoenix"
+    assert recognise(PHOENIX) == "phoenix"
     log = read_log(PHOENIX)
     assert sorted_grades(log) == GRADES
     assert by_method(log, "stated") == pytest.approx(STATED)
@@ -170,7 +170,7 @@ def test_phoenix_spans_with_their_annotations():
 
 def test_phoenix_spans_alone_have_no_grades():
     log = read_log(PHOENIX / "spans.parquet")
-    assert recognise(PHOENIX / "spans.parquet").kind == "phoenix"
+    assert recognise(PHOENIX / "spans.parquet") == "phoenix"
     assert log.draws["correct"].null_count() == 6
     with pytest.raises(InputError, match="no grades"):
         cal.audit(PHOENIX / "spans.parquet")
@@ -182,7 +182,7 @@ def test_phoenix_spans_alone_have_no_grades():
 @pytest.mark.parametrize("name", ["genai.json", "table.json", "traces.json"])
 def test_mlflow_tables(name):
     log = read_log(MLFLOW / name)
-    assert recognise(MLFLOW / name).kind == log.kind == "mlflow"
+    assert recognise(MLFLOW / name) == log.kind == "mlflow"
     assert sorted_grades(log) == GRADES
     assert by_method(log, "stated") == STATED
     assert log.expected == 6

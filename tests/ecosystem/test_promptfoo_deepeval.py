@@ -21,7 +21,7 @@ def test_promptfoo_grades_and_confidences(name):
     path = FIXTURES / name
     results = json.loads(PROMPTFOO.read_text())["results"]["results"]
     answered = [row for row in results if "output" in row["response"]]
-    assert recognise(path).kind == "promptfoo"
+    assert recognise(path) == "promptfoo"
     log = read_log(path)
     assert log.draws["correct"].to_list() == [float(row["success"]) for row in answered]
     assert log.draws["question_id"].n_unique() == 7
@@ -130,7 +130,7 @@ def test_several_prompts_are_several_models(tmp_path):
 
 
 def test_deepeval_grades_and_confidences():
-    assert recognise(DEEPEVAL).kind == "deepeval"
+    assert recognise(DEEPEVAL) == "deepeval"
     log = read_log(DEEPEVAL)
     assert log.draws["correct"].to_list() == [1, 1, 1, 0, 0, 1]
     assert log.draws["model"].to_list() == ["toy"] * 6

@@ -54,7 +54,7 @@ def test_spans_are_read_however_they_were_written(kind, tmp_path):
     if kind == "otlp":
         held = [{"scopeSpans": [{"spans": [otlp(span)]}]} for span in SPANS]
         path.write_text(json.dumps({"resourceSpans": held}))
-    assert recognise(path).kind == "otel"
+    assert recognise(path) == "otel"
     log = read_log(path)
     assert log.draws["answer"].to_list() == ANSWERS
     assert log.draws["correct"].to_list() == RIGHT
@@ -139,7 +139,7 @@ def test_a_cut_file_gives_the_spans_before_the_cut(tmp_path):
 
 def test_runs_of_langchain_carry_token_probabilities_of_their_model():
     path = FIXTURES / "langchain.jsonl"
-    assert recognise(path).kind == "langchain"
+    assert recognise(path) == "langchain"
     log = read_log(path)
     assert log.draws["answer"].to_list() == ANSWERS
     assert log.draws["correct"].to_list() == RIGHT
@@ -166,7 +166,7 @@ def test_children_inside_their_run_feedback_and_failures_of_langchain(tmp_path):
 
 def test_the_metric_of_a_dspy_evaluation_is_the_grade(tmp_path):
     path = FIXTURES / "dspy.json"
-    assert recognise(path).kind == "dspy"
+    assert recognise(path) == "dspy"
     log = read_log(path)
     assert log.draws["answer"].to_list() == ANSWERS
     assert log.draws["correct"].to_list() == RIGHT

@@ -58,7 +58,7 @@ def test_a_saved_manager_is_read_as_the_standard_loader_reads_it(manager):
 
 
 def test_uncertainties_that_are_logarithms_become_probabilities(manager):
-    assert recognise(POLYGRAPH).kind == "lm-polygraph"
+    assert recognise(POLYGRAPH) == "lm-polygraph"
     right = manager["gen_metrics"]["sequence", "Accuracy"]
     assert 0 < sum(right) < len(right) == 24
     blocks = {b["method"]: b for b in cal.audit(POLYGRAPH, resamples=50)["results"]}

@@ -5,8 +5,8 @@ from tests.epistemic.worlds import draw, true_grouping_loss, truth
 
 from calibrant.core import InputError
 from calibrant.trust import BinnedGroupingLoss, GroupingLoss, TreeGroupingLoss
-from calibrant.trust.trees.boosting import FOLDS, boosted_residuals, encode
-from calibrant.trust.trees.residuals import linear_bound
+from calibrant.trust.residual_models import linear_bound
+from calibrant.trust.trees import FOLDS, boosted_residuals, encode
 
 
 @pytest.fixture(scope="module")

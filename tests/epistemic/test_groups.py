@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import calibrant
 from calibrant.core import InputError
 from calibrant.trust import ConfidenceGroups, GroupCorrector, gap_difference
-from calibrant.trust.segments.conditions import (
+from calibrant.trust.group_rules import (
     Condition,
     GroupRule,
     candidate_rules,

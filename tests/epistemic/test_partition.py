@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.trust.trees.honest import (
+from calibrant.trust.honest_trees import (
     leave_one_out_products,
     partition_loss,
     pool_single_rows,

@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from calibrant.core import InputError
 from calibrant.trust import BoostedResiduals, HonestTree
-from calibrant.trust.trees.tree import Tree, grow_tree
+from calibrant.trust.trees import Tree, grow_tree
 
 
 @pytest.fixture(scope="module")

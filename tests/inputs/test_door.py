@@ -52,7 +52,7 @@ def test_no_call_of_an_audit_climbs_but_to_a_function_that_was_asked_about(follo
 
 def test_a_streamed_audit_climbs_no_more(tmp_path):
     calls = audited(dict(inputs(tmp_path))["parquet"], engine="local")
-    assert any(call.here == "data/streams/cell_source.py" for call in calls)
+    assert any(call.here == "data/sources/cell_source.py" for call in calls)
     assert packages(climbs(calls) - {DECLARED}) <= ASKED_ABOUT, climbs(calls)
 
 

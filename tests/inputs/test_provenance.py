@@ -11,7 +11,7 @@ from calibrant.bench.evaluate import bench_evaluate
 from calibrant.bench.make import bench_check, bench_mace
 from calibrant.core.errors import InputError
 from calibrant.data import Study
-from calibrant.data.sources.provenance import document_head, input_files
+from calibrant.data.sources.input import document_head, input_files
 from calibrant.report.page.parts import provenance_table
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.groups import groups

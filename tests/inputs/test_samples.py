@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.answers.samples import SampleColumns, grade_samples, read_samples
-from calibrant.answers.samples.read import matched_ids
+from calibrant.answers.graded_samples import grade_samples
+from calibrant.answers.samples import SampleColumns, matched_ids, read_samples
 from calibrant.core.errors import InputError
 
 QUESTIONS = {

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from calibrant.metrics.recalibration import mend_fit as fitting
+from calibrant.metrics.recalibration import mend_curve
 from calibrant.metrics.recalibration.mend_curve import Belief, Parts, fit_curves, lay_grid
 from calibrant.metrics.recalibration.mend_fit import Labels, fit_curve
 
@@ -33,7 +33,7 @@ RECIPE = Belief(
 
 @pytest.fixture
 def recipe(monkeypatch):
-    monkeypatch.setattr(fitting, "PLAIN", RECIPE)
+    monkeypatch.setattr(mend_curve, "PLAIN", RECIPE)
 
 
 @pytest.mark.usefixtures("recipe")

@@ -13,8 +13,8 @@ import pytest
 from scipy import special
 
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.data.mend import Mend, load_mend
-from calibrant.data.mend.recalibration_map import save_maps
+from calibrant.data.mend import Mend
+from calibrant.data.recalibration_map import load_mend, save_maps
 from calibrant.metrics.recalibration.mend_fit import Labels, fit_value
 
 VALUES = np.array([0.7, 0.8, 0.9, 0.95, 1.0])

@@ -80,8 +80,7 @@ ELSEWHERE = {
     if getattr(getattr(metrics, name), "__module__", "").startswith(
         (
             "calibrant.metrics.semantic",
-            "calibrant.metrics.named",
-            "calibrant.metrics.named",
+            "calibrant.metrics.registry",
             "calibrant.metrics.recalibration.base",
             "calibrant.metrics.scorers",
         )

@@ -81,8 +81,10 @@ def test_a_higher_level_never_has_the_shorter_interval(block):
         now = estimates(*block, level=level)
         for name, estimate in now.items():
             if not np.isnan(estimate.value):
-                assert estimate.low <= before[name].low + 1e-9, (name, level)
-                assert estimate.high >= before[name].high - 1e-9, (name, level)
+                # Ends of smooth ECE lie on a line between two bandwidths, which are so far apart.
+                near = 1 / 1024 if name == "smooth_ece" else 1e-9
+                assert estimate.low <= before[name].low + near, (name, level)
+                assert estimate.high >= before[name].high - near, (name, level)
         before = now
 
 

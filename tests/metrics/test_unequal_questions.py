@@ -6,7 +6,7 @@ from scipy.special import ndtr
 
 from calibrant import metrics
 from calibrant.metrics.inputs import check
-from calibrant.metrics.intervals.gap_model import gap_model
+from calibrant.metrics.intervals.gap import gap_model
 from calibrant.metrics.stats.units import unit_codes
 
 ERRORS = ("ece", "smooth_ece", "mcb")

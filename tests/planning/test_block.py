@@ -8,7 +8,7 @@ import pytest
 
 from calibrant.core import InputError
 from calibrant.core.errors import UnavailableError
-from calibrant.findings.verification_cells import cell_of
+from calibrant.findings.verification import cell_of
 from calibrant.labels import require_labels, verification_block
 from calibrant.metrics.stats.binning import width_edges
 

@@ -15,10 +15,10 @@ import pytest
 from simulations import _monitor_years
 from simulations._planning_monitor import WORLDS, watch
 
-from calibrant.cli.progress import announce
+from calibrant.cli.terminal import announce
 from calibrant.core import InputError
 from calibrant.core.arrays import Estimate
-from calibrant.data.streams import row_streams
+from calibrant.data.sources import objects
 from calibrant.labels import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
 from calibrant.labels.watching.batch import (
     BatchEntry,
@@ -266,18 +266,18 @@ def test_without_time_rows_are_counted():
 def test_names_in_a_stream_are_kept_as_they_are_written(tmp_path):
     path = tmp_path / "stream.csv"
     path.write_text("question_id,model,confidence,correct\n01,4.10,0.5,1\n1,4.1,0.7,0\n")
-    (table,) = row_streams.follow_file(path, 10, 0.01)
+    (table,) = objects.follow_file(path, 10, 0.01)
     assert table["question_id"].to_list() == ["01", "1"]
     assert table["model"].to_list() == ["4.10", "4.1"]
     path.write_text("confidence,confidence,correct\n0.1,0.9,1\n")
     with pytest.raises(InputError, match="'confidence' 2 times"):
-        list(row_streams.follow_file(path, 10, 0.01))
+        list(objects.follow_file(path, 10, 0.01))
 
 
 def test_standard_input_and_growing_file(tmp_path, monkeypatch):
     frame = stream(days=10).drop("time")
     monkeypatch.setattr(sys, "stdin", io.StringIO(frame.write_ndjson()))
-    tables = list(row_streams.read_stdin(300))
+    tables = list(objects.read_stdin(300))
     assert [table.height for table in tables] == [300, 300, 300, 100]
     path = tmp_path / "grow.csv"
     lines = frame.write_csv().splitlines(keepends=True)
@@ -293,7 +293,7 @@ def test_standard_input_and_growing_file(tmp_path, monkeypatch):
 
     thread = threading.Thread(target=grow)
     thread.start()
-    got = pl.concat(row_streams.follow_file(path, 250, 3.0), how="vertical_relaxed")
+    got = pl.concat(objects.follow_file(path, 250, 3.0), how="vertical_relaxed")
     thread.join()
     assert got.equals(frame.cast(got.schema))
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.data.limits import LIMITS, limit, variable
+from calibrant.data.formats import LIMITS, limit, variable
 from calibrant.data.logs.polygraph import read_plain_data
 from calibrant.models.endpoints.provider import ProviderClient
-from calibrant.models.replies.malformed_reply import bounded_text, loose_json
+from calibrant.models.replies import bounded_text, loose_json
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 

@@ -16,7 +16,7 @@ from calibrant.data import load_scores
 from calibrant.data.logs.json_text import load_json, readable_rows, readable_samples
 from calibrant.data.logs.polygraph import read_plain_data
 from calibrant.data.logs.zip_entries import ZipEntries, ZipEntry
-from calibrant.data.questions.files import load_questions
+from calibrant.data.questions import load_questions
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from pages import open_charts, open_page, page_with_table, wait_for
 import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.report import render_html
-from calibrant.report.blocks import Table
-from calibrant.report.cells import Number
+from calibrant.report.cells import Number, Table
 from calibrant.report.charts import answer_of, further_of
 from calibrant.report.charts.draw import chart_file, save_chart
 from calibrant.report.page import _SCRIPTS, page_asset

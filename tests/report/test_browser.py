@@ -13,8 +13,7 @@ from selenium.common.exceptions import WebDriverException
 import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.report import render_html
-from calibrant.report.blocks import Table
-from calibrant.report.cells import Number, number_cell
+from calibrant.report.cells import Number, Table, number_cell
 from documents import KINDS, WITHOUT_PICTURE, document_of
 
 pytestmark = pytest.mark.browser

@@ -6,8 +6,7 @@ from unittest import mock
 import pytest
 
 from calibrant.report import render_html, render_text
-from calibrant.report.blocks import Table
-from calibrant.report.cells import Name, Number, Text, estimate_cell, said_cell
+from calibrant.report.cells import Name, Number, Table, Text, estimate_cell, said_cell
 
 DOCUMENT = {"schema": "calibrant.leaderboard/1", "results": [{"model": "a"}], "claims": []}
 ROWS = (

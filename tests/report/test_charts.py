@@ -26,8 +26,7 @@ from calibrant.report.charts.chart import (
 )
 from calibrant.report.charts.draw import draw, save_chart
 from calibrant.report.charts.reliability import meaning_charts
-from calibrant.report.charts.scales import short_number
-from calibrant.report.charts.svg import standalone
+from calibrant.report.charts.svg import short_number, standalone
 from documents import KINDS, document_of
 from support import ROOT
 

@@ -9,7 +9,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.main import main
-from calibrant.cli.progress import announce
+from calibrant.cli.terminal import announce
 from calibrant.data.tables import neutral_cells
 
 FORMULAS = ['=HYPERLINK("http://x")', "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "  =1"]

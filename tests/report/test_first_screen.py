@@ -13,7 +13,7 @@ from calibrant.report.answers import claims_of, headline, source_name
 from calibrant.report.charts import answer_of, charts_of
 from calibrant.report.charts.draw import draw
 from calibrant.report.charts.svg import cut_names, standalone
-from calibrant.report.page.screen import first_screen
+from calibrant.report.page import first_screen
 from documents import KINDS, WITHOUT_PICTURE, document_of
 
 WORDS_BEFORE_PICTURE = 60

@@ -7,8 +7,7 @@ from rich.cells import cell_len
 
 from calibrant.core.document import plain
 from calibrant.report import render_text
-from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.cells import Number
+from calibrant.report.cells import Number, Paragraph, Table
 from calibrant.report.tables import document_blocks
 from calibrant.report.terminal._fit import _wrapped, fitted
 from documents import KINDS, document_of

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from calibrant.core.document import plain
-from calibrant.report.blocks import Table
+from calibrant.report.cells import Table
 from calibrant.report.glossary import explain, glossary
 from calibrant.report.tables import document_blocks
 from documents import KINDS, document_of

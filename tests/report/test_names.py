@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 import calibrant
 from calibrant.report import render_text
-from calibrant.report.blocks import Table
+from calibrant.report.cells import Table
 from calibrant.report.names import short_names
 from calibrant.report.terminal import _fitted
 

@@ -11,8 +11,7 @@ from html_tags import tags_of
 import calibrant as cal
 from calibrant.findings.documents.audits import SemanticEntry
 from calibrant.report import render_html, render_markdown
-from calibrant.report.blocks import Table
-from calibrant.report.cells import Number
+from calibrant.report.cells import Number, Table
 from calibrant.report.charts import charts_of
 from calibrant.report.charts.draw import save_chart
 from calibrant.report.tables.meanings import _notes

@@ -192,8 +192,10 @@ def test_only_a_limit_on_the_error_is_certified(asked, badge):
 
 
 def test_what_is_left_out_is_named_as_the_reader_types_it(sixteen):
-    short = {"width": 80, "top": 4, "more": ""}
+    short = {"width": 80, "top": 4}
     python, shell = (render_text(sixteen, **short, python=flag) for flag in (True, False))
+    assert 'More:  result.to_html("page.html")' in python
+    assert "More:  --full   --html page.html" in shell
     assert "12 more (top=16)" in python
     assert "12 more (--top 16)" in shell
     assert " --" not in python

@@ -8,7 +8,7 @@ import pytest
 
 import calibrant
 from calibrant.findings.claims.data import data_warnings
-from calibrant.report.blocks import Table
+from calibrant.report.cells import Table
 from calibrant.report.charts import answer_of
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line
 from calibrant.report.charts.draw import draw

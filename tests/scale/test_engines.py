@@ -8,7 +8,7 @@ import time
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.data.streams.engines import LocalEngine, engine_named
+from calibrant.data.sources.engines import LocalEngine, engine_named
 
 
 def test_results_come_in_order_whatever_finishes_first():
@@ -54,7 +54,7 @@ def test_unknown_engines_are_refused():
 
 def test_nothing_imports_ray_before_it_is_asked_for():
     code = (
-        "import sys, calibrant.verbs.audit, calibrant.data.streams.engines as e;"
+        "import sys, calibrant.verbs.audit, calibrant.data.sources.engines as e;"
         "e.engine_named('ray'); sys.exit('ray' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

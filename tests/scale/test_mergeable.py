@@ -11,7 +11,7 @@ from calibrant.core.errors import InputError
 from calibrant.data import batches
 from calibrant.data.part_sums import PartSums, sum_part
 from calibrant.data.sources.options import ReadingOptions
-from calibrant.data.streams.streaming import sum_plan
+from calibrant.data.sources.streaming import sum_plan
 from calibrant.metrics import METRICS, auroc, ece, log_loss
 from calibrant.metrics.blocks.cell_block import CellBlock
 from calibrant.metrics.blocks.grid import (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.data.streams.engines import Helper, NotDoneError
+from calibrant.data.sources.engines import Helper, NotDoneError
 
 WHO = "__import__('os').getpid()"
 
@@ -51,7 +51,7 @@ def test_a_file_beside_the_data_is_not_taken_for_a_module(tmp_path):
     (tmp_path / "json.py").write_text("open('taken', 'w')")
     (tmp_path / "calibrant.py").write_text("open('taken', 'w')")
     code = (
-        "from calibrant.data.streams.engines import Helper\n"
+        "from calibrant.data.sources.engines import Helper\n"
         f"print(int(Helper(eval).ask({WHO!r}) != {WHO}))\n"
     )
     script = tmp_path / "elsewhere" / "script.py"
@@ -69,7 +69,7 @@ def test_a_file_beside_the_data_is_not_taken_for_a_module(tmp_path):
 def test_none_stays_behind_when_the_caller_is_ended(tmp_path, end):
     script, part = tmp_path / "script.py", f"(__import__('time').sleep(0.5), {WHO})[1]"
     script.write_text(
-        "from calibrant.data.streams.engines import Helper\n"
+        "from calibrant.data.sources.engines import Helper\n"
         "helper = Helper(eval)\n"
         "for _ in range(200):\n"
         f"    print(helper.ask({part!r}), flush=True)\n"

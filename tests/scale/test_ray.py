@@ -215,7 +215,7 @@ OTHER_VERBS = """
 import importlib
 import sys
 import calibrant as cal
-from calibrant.data.streams.engines import engine_named
+from calibrant.data.sources.engines import engine_named
 from calibrant.answers.semantics.annotate import annotate
 from calibrant.core.document import dump_document
 from calibrant.answers.semantics import SemanticsOptions, annotate

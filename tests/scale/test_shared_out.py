@@ -15,8 +15,8 @@ from calibrant.answers.semantics.settle import SemanticsOptions
 from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
 from calibrant.data import Study
+from calibrant.data.sources.engines import LocalEngine
 from calibrant.data.sources.options import AuditOptions
-from calibrant.data.streams.engines import LocalEngine
 from calibrant.verbs.run import run
 from calibrant.verbs.semantic import semantic_blocks
 from collect.endpoint import Oracle

@@ -8,7 +8,7 @@ import calibrant as cal
 from calibrant.data.batches import table_parts
 from calibrant.data.part_sums import PartSums, sum_part
 from calibrant.data.sources.options import ReadingOptions
-from calibrant.data.streams.streaming import sum_plan
+from calibrant.data.sources.streaming import sum_plan
 
 N = 3_000
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulations.semantics import greedy_pairwise, one_question
+from simulations.semantics import greedy_pairwise, one_question, steps_of
 
 from calibrant.answers.semantics import (
     Docket,
@@ -20,7 +20,6 @@ from calibrant.answers.semantics import (
     pairwise_f1,
     same_partition,
 )
-from calibrant.answers.semantics.asking import CosinePairs
 from calibrant.answers.semantics.cluster import (
     Partition,
     candidate_pairs,
@@ -29,8 +28,8 @@ from calibrant.answers.semantics.cluster import (
     relate,
 )
 from calibrant.answers.semantics.forms import FormReader, read_cues
-from calibrant.answers.semantics.hybrid import Similarity, hybrid_steps, run_steps
-from calibrant.answers.semantics.typed import Relation
+from calibrant.answers.semantics.hybrid import CosinePairs, run_steps
+from calibrant.answers.semantics.typed.quantities import Relation
 from calibrant.core import InputError
 from calibrant.core.errors import MissingDependencyError
 from calibrant.models.endpoints.embedded import open_embedder
@@ -122,7 +121,7 @@ def test_a_surname_joins_the_one_full_name_only():
 
 def test_transitive_conflicts_are_reported():
     answers = ["Gary Ablett Jr.", "Gary Ablett", "Gary Ablett Sr."]
-    found = run_steps([hybrid_steps(answers, question=WHO, ask=False)], None)[0]
+    found = run_steps([steps_of(answers, question=WHO, scope=None)], None)[0]
     assert found.ids == [0, 0, 1]
     assert found.conflicts == [("Gary Ablett", "Gary Ablett Sr.")]
 
@@ -171,15 +170,31 @@ def test_embeddings_join_phrases_but_never_numbers_or_names():
     options = SemanticsOptions(clustering="embeddings", embedder=near)
     answers = ["a drop in the price", "prices went down", "13", "17", "Shakespeare", "Marlowe"]
     assert cluster_answers(answers, options=options) == [0, 0, 1, 2, 3, 4]
+    clusters = Settler(options).settle([Group(answers, [1] * 6)])[0].clusters
+    assert clusters.decided_by["embedding"] == 1
 
 
-def test_judge_sees_only_what_rules_and_embeddings_leave_open():
-    vectors = Vectors({"lower taxes on firms": [1, 0, 0], "a cut for companies": [0.99, 0.1, 0]})
-    judge = SimulatedJudge({"lower taxes on firms": 0, "war in the north": 1})
-    options = SemanticsOptions(judge=judge, embedder=vectors)
-    answers = ["lower taxes on firms", "a cut for companies", "1,000", "1000", "war in the north"]
-    assert cluster_answers(answers, options=options) == [0, 0, 1, 1, 2]
-    assert judge.calls == 0  # cosine 0 keeps the rest apart, numbers never reach the judge
+def test_answers_that_rules_have_joined_never_reach_a_judge():
+    judge = SimulatedJudge({"lower taxes on firms": 0, "war in the north": 1, "1,000": 2})
+    options = SemanticsOptions(judge=judge)
+    answers = ["lower taxes on firms", "1,000", "1000", "war in the north"]
+    assert cluster_answers(answers, options=options) == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("who", ["judge", "embedded"])
+def test_where_a_judge_is_there_the_embedder_joins_nothing(who):
+    class Apart:
+        name = "apart"
+
+        def scores(self, asked):
+            return np.full(len(asked), -3.0)
+
+    answers = ["a drop in the price", "prices went down"]
+    near = Vectors({})  # everything is alike
+    judges = {"judge": SimulatedJudge({answers[0]: 0, answers[1]: 1}), "embedded": Apart()}
+    assert cluster_answers(answers, options=SemanticsOptions(embedder=near)) == [0, 0]
+    options = SemanticsOptions(embedder=near, **{who: judges[who]})
+    assert cluster_answers(answers, options=options) == [0, 1]
 
 
 MEANINGS = {"UK": 0, "Great Britain": 0, "Britain": 0, "France": 1}
@@ -194,7 +209,7 @@ def test_judge_modes_agree_without_errors(mode):
 
 def test_calls_are_bounded_and_what_is_refused_stays_apart():
     docket = Docket(SimulatedJudge(MEANINGS), max_calls=1)
-    steps = hybrid_steps(["UK", "Britain", "France"], question="q", mode="which")
+    steps = steps_of(["UK", "Britain", "France"], judge_mode="which")
     found = run_steps([steps], docket)[0]
     assert docket.calls == 1
     assert docket.refused == 1
@@ -234,7 +249,7 @@ def test_unreadable_replies_join_nothing():
             return [None] * len(queries)
 
     docket = Docket(Mute())
-    assert run_steps([hybrid_steps(["UK", "Britain"])], docket)[0].ids == [0, 1]
+    assert run_steps([steps_of(["UK", "Britain"])], docket)[0].ids == [0, 1]
     assert docket.unreadable == 1
 
 
@@ -247,7 +262,7 @@ def test_hybrid_needs_a_third_of_the_greedy_calls_at_no_worse_f1(error, compound
         answers, meaning, truth = one_question(np.random.default_rng(number))
         for name, steps in (
             ("greedy", greedy_pairwise(answers)),
-            ("hybrid", hybrid_steps(answers)),
+            ("hybrid", steps_of(answers)),
         ):
             judge = SimulatedJudge(truth, error_rate=error, compound=compound, seed=number)
             found = run_steps([steps], Docket(judge))[0]
@@ -279,13 +294,6 @@ def test_options_are_checked():
         Docket(SimulatedJudge({}), max_calls=-1)
 
 
-def test_similarity_table_is_symmetric():
-    forms = [READ(text) for text in ("a b", "c d")]
-    table = Similarity(CosinePairs(Vectors({"a b": [1, 0, 0]}))).table(forms)
-    assert np.allclose(table, table.T)
-    assert np.allclose(np.diag(table), 1)
-
-
 class Scripted:
     """Gives its replies in order."""
 
@@ -312,7 +320,7 @@ class Scripted:
 )
 def test_a_second_opinion_and_a_third_that_decides(replies, ids):
     docket = Docket(Scripted(replies))
-    assert run_steps([hybrid_steps(["aaa", "bbb", "ccc"])], docket)[0].ids == ids
+    assert run_steps([steps_of(["aaa", "bbb", "ccc"])], docket)[0].ids == ids
     assert docket.calls == len(replies)
 
 

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from calibrant import audit
-from calibrant.answers.samples import grade_samples, read_samples
+from calibrant.answers.graded_samples import grade_samples
+from calibrant.answers.samples import read_samples
 
 DOUBTFUL = pl.DataFrame(
     {

@@ -22,7 +22,7 @@ from calibrant.answers.semantics import (
     mask_instructions,
 )
 from calibrant.answers.semantics.judge import Masked
-from calibrant.answers.semantics.llm_judge import judge_request, parse_reply
+from calibrant.answers.semantics.llm_judge import judge_request, parse_replies
 from calibrant.core.errors import InputError, MissingDependencyError, TransientClientError
 from calibrant.models.dispatch.dispatcher import Dispatcher
 from calibrant.models.endpoints.embedded import EmbeddedClient
@@ -180,7 +180,7 @@ def test_quotes_and_marks_hide_no_instruction(text):
 
 
 GRADE = GradeQuery("q", ("Paris",), "Rome")
-CODE = judge_request(GRADE, "m")[1]
+CODE = judge_request([GRADE], "m")[1]
 
 
 @pytest.mark.parametrize(
@@ -204,14 +204,14 @@ CODE = judge_request(GRADE, "m")[1]
     ],
 )
 def test_anything_but_the_form_asked_for_is_unreadable(reply):
-    assert parse_reply(GRADE, reply, CODE) is None
+    assert parse_replies([GRADE], reply, CODE) == [None]
 
 
 @pytest.mark.parametrize("verdict", ["CORRECT", "INCORRECT", "NOT_ATTEMPTED"])
 def test_verdicts_are_read_as_a_whole(verdict):
     reply = f'{{"check": "{CODE}", "verdict": "{verdict}"}}'
-    assert parse_reply(GRADE, reply, CODE) == verdict
-    assert parse_reply(GRADE, f"```json\n{reply}\n```", CODE) == verdict
+    assert parse_replies([GRADE], reply, CODE) == [verdict]
+    assert parse_replies([GRADE], f"```json\n{reply}\n```", CODE) == [verdict]
 
 
 @pytest.mark.parametrize(
@@ -229,16 +229,17 @@ def test_verdicts_are_read_as_a_whole(verdict):
     ],
 )
 def test_other_replies(query, value, reply):
-    request, code = judge_request(query, "m")
+    request, code = judge_request([query], "m")
     field = next(name for name in request.schema["properties"] if name != "check")
-    assert parse_reply(query, f'{{"check": "{code}", "{field}": {value}}}', code) == reply
+    text = f'{{"check": "{code}", "{field}": {value}}}'
+    assert parse_replies([query], text, code) == [reply]
 
 
 def test_data_is_quoted_and_the_code_depends_on_all_of_it():
-    request, code = judge_request(GradeQuery("q", ("r",), 'a"\nAnswer: "b'), "m")
+    request, code = judge_request([GradeQuery("q", ("r",), 'a"\nAnswer: "b')], "m")
     lines = request.messages[-1].content.splitlines()
     assert sum(line.startswith("Answer: ") for line in lines) == 1
-    assert code != judge_request(GradeQuery("q", ("r",), "a"), "m")[1]
+    assert code != judge_request([GradeQuery("q", ("r",), "a")], "m")[1]
     assert request.temperature == 0.0
     assert request.schema["additionalProperties"] is False
 

@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.answers.semantics import Grader, cluster_answers, why_same
-from calibrant.answers.semantics.typed import Relation, compare_types, read_quantity, read_types
-from calibrant.answers.semantics.typed.wording import compare_words
+from calibrant.answers.semantics.typed import (
+    Relation,
+    compare_types,
+    compare_words,
+    read_quantity,
+    read_types,
+)
 
 GRADER = Grader()
 SAME = [
@@ -32,7 +37,6 @@ SAME = [
     ("The claim isn't true", "The claim is false", ""),
     ("salt, pepper and sugar", "sugar, salt and pepper", "What is in it?"),
     ("Tchaikovsky", "Chaikovsky", "Who wrote it?"),
-    ("theatre", "theater", ""),
     ("adrenaline", "epinephrine", ""),
     ("George Orwell", "Eric Arthur Blair", ""),
 ]

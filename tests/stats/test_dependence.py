@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 from calibrant.data.groupings import row_groupings, search_dependence
+from calibrant.metrics.stats.clusters import CellResiduals, group_test
 from calibrant.metrics.stats.dependence import LEVEL, Grouping, search_groups
-from calibrant.metrics.stats.group_test import CellResiduals, group_test, pearson_tail
+from calibrant.metrics.stats.perfect_law import pearson_tail
 from calibrant.metrics.stats.repeats import near_equal_texts
 
 

@@ -6,12 +6,16 @@ from simulations.grades import KINDS, World, draw, estimates, true_rate, truths
 
 from calibrant.core.arrays import named_stream
 from calibrant.core.errors import InputError
-from calibrant.metrics.stats.graded_checks import CheckedGrades, Graded, choose_checks
 from calibrant.metrics.stats.graded_estimates import (
+    CheckedGrades,
+    Graded,
     graded_accuracy,
     graded_difference,
     graded_gap,
     soft_area,
+)
+from calibrant.metrics.stats.graded_summary import (
+    choose_checks,
     unchecked_accuracy,
     unchecked_difference,
     unchecked_error,

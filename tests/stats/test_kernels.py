@@ -5,7 +5,7 @@ import pytest
 
 from calibrant.metrics.inputs import check
 from calibrant.metrics.smooth import SmoothGrids
-from calibrant.metrics.stats.kernels import FINEST_BANDWIDTH, HALVINGS, fixed_point_bandwidth
+from calibrant.metrics.stats.binning import FINEST_BANDWIDTH, HALVINGS, fixed_point_bandwidth
 
 
 def by_halving(error):

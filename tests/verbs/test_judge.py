@@ -118,6 +118,17 @@ def test_several_judges_are_set_beside_their_panel_with_what_a_dollar_buys():
     assert claims(found, "lenient")[0].text.startswith("judge: ")
 
 
+def test_a_majority_of_ratings_beside_yes_and_no_stays_on_the_scale_of_the_judges():
+    table = ratings(items=600, rated=200).with_columns(
+        (pl.col(name) > 3).replace_strict({True: "yes", False: "no"}) for name in PEOPLE
+    )
+    found = judged(table.with_columns(other="judge"), judge=["judge", "other"])
+    panel = found.results[-1]
+    assert (panel.judge, panel.scale.judge) == ("panel (majority)", [1, 5])
+    assert {row.score for row in panel.map} == {1.0, 3.0, 5.0}
+    assert panel.order.value > 0.7
+
+
 def test_the_badge_is_that_of_the_first_sentence():
     turned = ratings(items=600, rated=200)
     turned = turned.with_columns(harsh=(pl.col("judge") - 2).clip(1, 5))
@@ -159,9 +170,9 @@ def test_the_order_is_that_of_all_pairs_that_people_rate_differently(levels):
     better = people[:, None] > people
     first = (judge[:, None] > judge) + 0.5 * (judge[:, None] == judge)
     found = right_order(judge, people)
-    assert found.value == pytest.approx(first[better].mean())
+    assert found[0] == pytest.approx(first[better].mean())
     apart = better & (np.arange(90) != 4)[:, None] & (np.arange(90) != 4)
-    assert found.left_out[4] == pytest.approx(first[apart].mean())
+    assert found[1 + 4] == pytest.approx(first[apart].mean())
 
 
 # -- how tables are read ----------------------------------------------------------------------
@@ -259,7 +270,10 @@ def test_a_choice_of_rows_that_is_seen_not_to_be_random_is_refused():
     with pytest.raises(InputError, match="no random choice") as refused:
         judged(top)
     assert 'existing="random"' in str(refused.value)
-    assert "taken as random" in judged(top, existing="random")["data"]["warnings"][0]["text"]
+    found = judged(top, existing="random")
+    assert "taken as random" in found["data"]["warnings"][0]["text"]
+    # The command that comes next would be refused without it.
+    assert 'existing="random"' in found["next"]["command"]
 
 
 def test_columns_that_are_not_named_are_proposed(tmp_path):

@@ -5,6 +5,8 @@ import pytest
 
 from calibrant.core import InputError
 from calibrant.core.hints import Hint
+from calibrant.report.cells import Table
+from calibrant.report.tables import document_blocks
 from calibrant.verbs.label import label_next, label_status
 
 
@@ -46,6 +48,9 @@ def test_labels_of_one_outcome_have_a_share_that_a_share_can_have(outcome, share
         f"Right in {share} of all 60 answers: every one has a label"
         in document["claims"][0]["text"]
     )
+    (row,) = next(block for block in document_blocks(document) if isinstance(block, Table)).rows
+    assert str(row[2]) == f"{100 * outcome}.0 %"
+    assert str(row[-1]) == "all labelled"
 
 
 def test_a_labelled_table_is_on_one_side_of_every_threshold():

@@ -66,7 +66,7 @@ def test_a_promise_with_columns_holds_on_new_rows():
     assert entry["columns"]["verdict"] == "mended"
     ids = [claim["id"] for claim in found["claims"]]
     assert ids == ["mend.off_by", "mend.gain", "mend.columns"]
-    mended = cal.data.mend.recalibration_map.RecalibrationMap.from_dict(entry)
+    mended = cal.data.recalibration_map.RecalibrationMap.from_dict(entry)
     fresh = table(20_000, seed=3)
     values = mended.apply(fresh)["mended"].to_numpy()
     truth = fresh["topic"].replace_strict(RIGHT, return_dtype=pl.Float64).to_numpy()
@@ -83,7 +83,7 @@ def test_columns_that_tell_nothing_are_left_out(rows, words):
     assert entry["columns"]["verdict"] != "mended"
     assert entry["columns"]["score"] is None
     assert words in found["claims"][-1]["text"]
-    assert cal.data.mend.recalibration_map.RecalibrationMap.from_dict(entry).columns is None
+    assert cal.data.recalibration_map.RecalibrationMap.from_dict(entry).columns is None
 
 
 def test_several_methods_are_mended_together(tmp_path):

@@ -14,6 +14,8 @@ from hostile import MARK, TEXTS
 import calibrant as cal
 from calibrant.apps.browser.opened import AppData
 from calibrant.apps.browser.server import AppServer
+from calibrant.apps.browser.state import State
+from calibrant.apps.browser.tabs import TABS, form_of
 from calibrant.core.hints import Call
 from epistemic.test_whole_units import documents
 
@@ -196,6 +198,17 @@ def test_a_decision_that_cannot_be_saved_shows_no_program_that_loads_it(table):
     refused, kept = served(table, work)
     assert "Nothing to save" in refused
     assert ("load_policy" in refused, "load_policy" in kept) == (False, True)
+
+
+def test_empty_settings_show_words_or_an_example():
+    forms = [form_of(tab, State()) for tab in TABS if tab.verb]
+    hints = {field["name"]: field["hint"] for form in forms for field in form}
+    assert hints["audit.judge"] == "Name of a model"
+    assert hints["decide.max_error"] == "Between 0 and 1"
+    assert hints["audit.bins"] == "A whole number from 1 to 100,000"
+    assert hints["monitor.baseline_rows"] == "A whole number, at least 0"
+    assert hints["monitor.time"] == "Column of the time"
+    assert not [hint for hint in hints.values() if re.fullmatch("[A-Z]+", hint)]
 
 
 def test_what_a_model_says_is_text(table):

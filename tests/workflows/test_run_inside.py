@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.data.mend.recalibration_map import RecalibrationMap
+from calibrant.data.recalibration_map import RecalibrationMap
 from calibrant.verbs.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study

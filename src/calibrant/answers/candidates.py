@@ -80,7 +80,9 @@ def candidate_scores(
     rows = scores.drop("answer", "about").join(places, on="candidate_id", maintain_order="left")
     key = ["question_id", "same"]
     rows = _with_key(rows.rename({"about": "answer"}))
-    return rows.join(_authors(draws), on=key, maintain_order="left").select(_COLUMNS)
+    greedy = draws.filter((pl.col("purpose") == "greedy") & pl.col("answer").is_not_null())
+    authors = _with_key(greedy).select(*key, author="model")
+    return rows.join(authors, on=key, maintain_order="left").select(_COLUMNS)
 
 
 def consistency_candidates(draws: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame | None:
@@ -147,11 +149,6 @@ def _shares(names: pl.DataFrame, draws: pl.DataFrame) -> Iterator[tuple[Any, ...
         for (question, author, answer, grade), number in zip(answers, classes, strict=False):
             share = float((theirs == number).mean())
             yield question, judge, author, _CONSISTENCY, answer, share, grade
-
-
-def _authors(draws: pl.DataFrame) -> pl.DataFrame:
-    greedy = draws.filter((pl.col("purpose") == "greedy") & pl.col("answer").is_not_null())
-    return _with_key(greedy).select("question_id", "same", author="model")
 
 
 def _with_key(frame: pl.DataFrame) -> pl.DataFrame:

@@ -67,7 +67,10 @@ def features_hint(frame: pl.DataFrame) -> Hint:
 def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str | None) -> Scores:
     """Return the rows that have all features; others are left out and counted, or an error."""
     frame = scores.frame
-    missing = [_is_missing(frame[name]) for name in columns]
+    features = [frame[name] for name in columns]
+    missing = [
+        x.is_null() | ~x.is_finite() if x.dtype.is_float() else x.is_null() for x in features
+    ]
     bad = reduce(or_, missing, pl.repeat(False, frame.height, eager=True))
     if not bad.any():
         return scores
@@ -106,11 +109,6 @@ def beside_methods(scores: Scores, methods: Sequence[str]) -> Scores:
             )
         rows = rows.join(peer, on=keys, how="left", maintain_order="left")
     return replace(scores, frame=rows)
-
-
-def _is_missing(column: pl.Series) -> pl.Series:
-    missing = column.is_null()
-    return missing | ~column.is_finite() if column.dtype.is_float() else missing
 
 
 def embed_texts(texts: pl.Series) -> tuple[Floats, str]:

@@ -1,6 +1,7 @@
 """`serve`: a policy in front of the models it chooses from."""
 
 import datetime as dt
+import hashlib
 import os
 import secrets
 import sys
@@ -9,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from calibrant.apps.serving.engine import ServingEngine, policy_id
+from calibrant.apps.serving.engine import ServingEngine
 from calibrant.apps.serving.front import MOST_REQUESTS, Front
 from calibrant.apps.serving.in_study import AsInStudy
 from calibrant.apps.serving.measure import PATIENCE_S, Measure, PassedOn, check_method
@@ -21,8 +22,8 @@ from calibrant.core.hints import Hint
 from calibrant.core.loopback import until_stopped
 from calibrant.core.shared_options import source, written
 from calibrant.core.verb import Option, verb
-from calibrant.data.mend.recalibration_map import load_mend
-from calibrant.data.sources.provenance import document_head
+from calibrant.data.recalibration_map import load_mend
+from calibrant.data.sources.input import document_head
 from calibrant.labels.watching.betting import PromiseWatch
 from calibrant.models.endpoints.embedded import open_embedder
 from calibrant.models.ledger import Ledger
@@ -284,8 +285,10 @@ def open_engine(
     describe = None if about is None else QuestionEmbedding(about, open_embedder()).described
     # Rows are kept under the name that the policy's labels have: `monitor` finds them again.
     labelled_as = names or "confidence"
-    answers_served = Served(policy_id(policy), method, _promise(loaded), labelled_as,
-                    loaded.ends_when, loaded.expires)  # fmt: skip
+    # A short name of the very file.
+    policy_id = hashlib.blake2b(Path(policy).read_bytes(), digest_size=6).hexdigest()
+    answers_served = Served(policy_id, method, _promise(loaded), labelled_as,
+                            loaded.ends_when, loaded.expires)  # fmt: skip
     rows = Path(ledger).with_suffix(".jsonl")
     engine = ServingEngine(
         loaded.route, measures, selection, rows, answers_served, price, per_token, describe, mends

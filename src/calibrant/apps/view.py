@@ -20,7 +20,7 @@ from calibrant.core.shared_options import TABLE, TableOptions, inputs
 from calibrant.core.verb import Option, verb
 from calibrant.data import Study, read_table
 from calibrant.data.formats import is_study
-from calibrant.data.sources.provenance import document_head
+from calibrant.data.sources.input import document_head
 from calibrant.report import render_html
 from calibrant.report.result import ReportResult, Result
 from calibrant.verbs.study.analysis import study_page

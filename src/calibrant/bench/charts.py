@@ -9,12 +9,12 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from calibrant.findings.documents.fields import Entries, MultiAnswerFields
+from calibrant.report import cells
 from calibrant.report.answers import claims_of, headline
-from calibrant.report.blocks import Block, Paragraph, Table, table_of
 from calibrant.report.captions import rows_left_out
-from calibrant.report.cells import Cell, estimate_cell, number_cell, share_cell
+from calibrant.report.cells import Block, Paragraph, Table, table_of
 from calibrant.report.charts.chart import TONES, Axis, Chart, Dot, Item, Line, Mark, Names, between
-from calibrant.report.charts.scales import count_words, percent, short_number, three_digits
+from calibrant.report.charts.svg import count_words, percent, short_number, three_digits
 
 _METHODS = len(TONES)
 Entry = Mapping[str, Any]
@@ -183,7 +183,7 @@ def _masses_chart(model: str, document: MultiAnswerFields, number: int) -> Chart
     )
 
 
-Column = Callable[[Entry], Cell]
+Column = Callable[[Entry], cells.Cell]
 
 _SAID, _MANY = 5, 6
 
@@ -206,11 +206,19 @@ def blocks(document: MultiAnswerFields) -> list[Block]:
     if document.get("tuning"):
         parts.append(_tuning(document["tuning"]))
         if any(entry["curve"] for entry in document["tuning"]):
-            parts.append(_curves(document["tuning"]))
+            tuning = document["tuning"]
+            parts.append(
+                table_of(
+                    [{**entry, **point} for entry in tuning for point in entry["curve"]],
+                    {"model": "model", "method": "method", "tau": "threshold", "AUROC": "auroc"},
+                    "AUROC against tau (development part)",
+                    labels=2,
+                )
+            )
     return [*parts, *rows_left_out(document)]
 
 
-_two_digits = partial(estimate_cell, digits=2)
+_two_digits = partial(cells.estimate_cell, digits=2)
 
 
 def _by_k(model: str, entries: Sequence[Entry], ks: Sequence[int]) -> Table:
@@ -236,30 +244,30 @@ def _mixes(model: str, entries: Sequence[Entry], document: MultiAnswerFields) ->
     rule = document["multiplicity"]
 
     def at(place: int) -> Column:
-        def cell(entry: Entry) -> Cell:
+        def cell(entry: Entry) -> cells.Cell:
             part = entry["mixes"][place]
             tests = [test for test in entry["significance"] if test["mix"] == part["mix"]]
             p_values = [test["p_adjusted"] for test in tests if test["p_adjusted"] is not None]
             visible = any(p <= rule["alpha"] for p in p_values)
-            return estimate_cell(part["auroc"], digits=2, mark="*" if visible else "")
+            return cells.estimate_cell(part["auroc"], digits=2, mark="*" if visible else "")
 
         return cell
 
-    def error(entry: Entry) -> Cell:
+    def error(entry: Entry) -> cells.Cell:
         ece = entry["mixes"][-1]["ece"]
         return "no probability" if ece is None else _two_digits(ece)
 
-    def would_show(entry: Entry) -> Cell:
+    def would_show(entry: Entry) -> cells.Cell:
         least = (entry["significance"] or [{}])[-1].get("detectable")
-        return "" if least is None else number_cell(least)
+        return "" if least is None else cells.number_cell(least)
 
     left_out = sorted({name for e in entries for part in e["mixes"] for name in part["left_out"]})
     note = (
         f"A mix pools questions with these numbers of right answers. * shown to differ from "
         f"{document['reference']} on the questions that both have scored (corrected for "
-        f"{rule['tests']:,} tests by Holm's rule: at most a {share_cell(rule['alpha'])} chance of "
-        "any false claim). Would show: the difference in the widest mix that four of five such "
-        "tables would show."
+        f"{rule['tests']:,} tests by Holm's rule: at most a {cells.share_cell(rule['alpha'])} "
+        "chance of any false claim). Would show: the difference in the widest mix that four of "
+        "five such tables would show."
     )
     if left_out:
         note += f" Without AUROC (all right or all wrong) in some mix: {', '.join(left_out)}."
@@ -286,9 +294,9 @@ def _between(document: MultiAnswerFields) -> Table:
             "model": "a",
             "other": "b",
             "of": lambda test: test["method"] or test["quantity"],
-            "change": lambda test: number_cell(test["change_a"]),
-            "other's": lambda test: number_cell(test["change_b"]),
-            "difference": lambda test: estimate_cell(
+            "change": lambda test: cells.number_cell(test["change_a"]),
+            "other's": lambda test: cells.number_cell(test["change_b"]),
+            "difference": lambda test: cells.estimate_cell(
                 test["difference"], digits=2, mark="*" if test["p_adjusted"] <= alpha else ""
             ),
         },
@@ -301,7 +309,7 @@ def _between(document: MultiAnswerFields) -> Table:
 
 def _coverage(document: MultiAnswerFields) -> Table:
     def questions(number: int) -> Column:
-        return lambda entry: number_cell(entry["questions"][number])
+        return lambda entry: cells.number_cell(entry["questions"][number])
 
     return table_of(
         document["coverage"],
@@ -343,22 +351,12 @@ def _masses(masses: Sequence[Entry]) -> Table:
     return Table(
         ("model", "meanings", *bins, "above 1"),
         tuple(
-            (str(m["model"]), words, *(number_cell(count) for count in m[name]))
+            (str(m["model"]), words, *(cells.number_cell(count) for count in m[name]))
             for m in masses
             for name, words in (("counts", "all"), ("right", "right"))
         ),
         title="Meanings by their mass",
         note="Mass: summed probability of the draws of a meaning, not normalised.",
-        labels=2,
-    )
-
-
-def _curves(tuning: Sequence[Entry]) -> Table:
-    """Return AUROC against the threshold, a row per threshold."""
-    return table_of(
-        [{**entry, **point} for entry in tuning for point in entry["curve"]],
-        {"model": "model", "method": "method", "tau": "threshold", "AUROC": "auroc"},
-        "AUROC against tau (development part)",
         labels=2,
     )
 
@@ -388,11 +386,11 @@ def _tuning(tuning: Sequence[Entry]) -> Table:
         {
             "model": "model",
             "method": "method",
-            "tuned": lambda e: number_cell(e["threshold"], digits=2, missing="not tuned"),
+            "tuned": lambda e: cells.number_cell(e["threshold"], digits=2, missing="not tuned"),
             "development": lambda e: _two_digits(e["development"]) if e["mixes"] else "",
             "rest, tuned": area("tuned"),
             "rest, default": area("default"),
-            "default": lambda e: number_cell(e["default"], digits=2),
+            "default": lambda e: cells.number_cell(e["default"], digits=2),
         },
         "Thresholds tuned on a fifth of the questions (AUROC, widest mix)",
         note=" ".join(f"Not tuned ({number}): {why}." for why, number in reasons.items()),

@@ -21,9 +21,9 @@ from calibrant.core.names import PAPER, ranking_methods
 from calibrant.core.verb import Option, verb
 from calibrant.data import Scores, Study, load_scores, read_table, source_name
 from calibrant.data.formats import is_study
+from calibrant.data.sources.input import document_head
 from calibrant.data.sources.options import table_settings
-from calibrant.data.sources.provenance import document_head
-from calibrant.findings.claims.claim import joined
+from calibrant.findings.claims import joined
 from calibrant.findings.claims.margins import COMPARISON_MARGIN
 from calibrant.findings.documents.fields import typed
 from calibrant.metrics.inputs import is_graded
@@ -204,7 +204,15 @@ def _scores(data: Any, questions: Any, table: Mapping[str, Any]) -> Scores:
         extra = [c for c in columns if c == "question_id" or c not in frame.columns]
         frame = frame.join(question_rows.select(extra), on="question_id", how="left")
     _require_filled(frame, questions)
-    frame = frame.with_columns(_whole_numbers(frame["k"]))
+    k = frame["k"]
+    numbers = k.cast(pl.String).str.strip_chars().cast(pl.Int32, strict=False)
+    wrong = numbers.is_null() | (numbers < 1)
+    if wrong.any():
+        row = int(wrong.arg_true()[0])
+        raise InputError(
+            f"the number of right answers k is a whole number from 1, got {k[row]!r}", row=row + 1
+        )
+    frame = frame.with_columns(numbers.cast(pl.Int64))
     return load_scores(frame, **table, non_probability=ranking_methods())
 
 
@@ -247,18 +255,6 @@ def _questions(source: Any) -> pl.DataFrame:
             hint="give a table with one row per question",
         )
     return questions
-
-
-def _whole_numbers(k: pl.Series) -> pl.Series:
-    """Return the numbers of right answers as small whole numbers."""
-    numbers = k.cast(pl.String).str.strip_chars().cast(pl.Int32, strict=False)
-    wrong = numbers.is_null() | (numbers < 1)
-    if wrong.any():
-        row = int(wrong.arg_true()[0])
-        raise InputError(
-            f"the number of right answers k is a whole number from 1, got {k[row]!r}", row=row + 1
-        )
-    return numbers.cast(pl.Int64)
 
 
 def _draw_table(study: Study | None, draws: Any) -> DrawTable | None:

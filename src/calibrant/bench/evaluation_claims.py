@@ -8,7 +8,7 @@ from msgspec import Struct
 from scipy import special
 
 from calibrant.bench.significance import ALPHA
-from calibrant.findings.claims.claim import (
+from calibrant.findings.claims import (
     About,
     Claim,
     Facts,
@@ -220,20 +220,13 @@ def _best(document: MultiAnswerFields, *, named: bool) -> Iterator[Claim]:
             "close": joined([test["method"] for test in open_ones]),
             "more": _more(closest["n"], max(value, 0.0), error, alpha, None),
         }
-        outcome: Outcome = "shown" if p_adjusted <= ALPHA else "undecided"
-        about, n = _about(entry, named=named), closest["n"]
-        yield BEST.claim(outcome, about, facts, estimate=sized, p_adjusted=p_adjusted, n=n)
+        about, n, display = _about(entry, named=named), closest["n"], p_adjusted <= ALPHA
+        yield BEST.claim(display, about, facts, estimate=sized, p_adjusted=p_adjusted, n=n)
 
 
 def _about(entry: Mapping[str, Any], *, named: bool, **more: str) -> About:
     subject = {"model": entry["model"], "method": entry["method"], **more}
     return About(subject, {**subject, "name": entry["model"], "named": named})
-
-
-def _sizes(estimate: Mapping[str, float]) -> tuple[float, float]:
-    """Return the ends of an interval as sizes in the direction of its value."""
-    low, high = estimate["low"], estimate["high"]
-    return (low, high) if estimate["value"] >= 0 else (-high, -low)
 
 
 def _misled(results: Entries, margin: float, *, named: bool) -> Iterator[Claim]:
@@ -280,12 +273,15 @@ def _against(document: MultiAnswerFields, margin: float, *, named: bool) -> Iter
     for (entry, test), p_alike in zip(tested, alike, strict=True):
         value, own_value = test["difference"]["value"], test["own_difference"]["value"]
         outcome = _three_ways(test["p_adjusted"], p_alike)
-        if test["outcomes_differ"] and outcome != "undecided":
-            outcome = _both_views(outcome, value, own_value, margin)
+        if test["outcomes_differ"] and outcome != "undecided" and own_value is not None:
+            # It stands only where the answers of the other method do not speak against it.
+            agrees = abs(own_value) < margin if outcome == "equivalent" else own_value * value > 0
+            outcome = outcome if agrees else "depends"
         sized = _interval(value, test["error"], test["freedom"])
+        low, high = sized["low"], sized["high"]
         facts = {
             "own": own_value,
-            "sizes": _sizes(sized),
+            "sizes": (low, high) if value >= 0 else (-high, -low),
             "mix": test["mix"],
             "more": _more(test["n"], value, test["error"], ALPHA, margin),
         }
@@ -299,11 +295,3 @@ def _against(document: MultiAnswerFields, margin: float, *, named: bool) -> Iter
             margin=margin,
             n=test["n"],
         )
-
-
-def _both_views(outcome: Outcome, value: float, own_value: float | None, margin: float) -> Outcome:
-    """Keep an outcome only where the answers of the other method do not speak against it."""
-    if own_value is None:
-        return outcome
-    agrees = abs(own_value) < margin if outcome == "equivalent" else own_value * value > 0
-    return outcome if agrees else "depends"

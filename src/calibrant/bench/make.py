@@ -21,7 +21,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.verb import ADVANCED, Check, Option, verb
 from calibrant.data import Study
-from calibrant.data.sources.provenance import document_head, recorded
+from calibrant.data.sources.input import document_head, recorded
 from calibrant.findings.documents.fields import typed
 from calibrant.models.endpoints.embedded import open_embedder
 from calibrant.report.result import BenchCheckResult, BenchResult

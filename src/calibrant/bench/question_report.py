@@ -5,10 +5,10 @@ from typing import Any
 
 from scipy.special import betaincinv
 
-from calibrant.findings.claims.claim import ALPHA, About, Claim, Facts, Outcome, count, rule
+from calibrant.findings.claims import ALPHA, About, Claim, Facts, Outcome, count, rule
 from calibrant.findings.documents.fields import BenchCheckFields, BenchFields, Entries
-from calibrant.report.blocks import Block, Paragraph, Table, claims_first, table_of
-from calibrant.report.cells import number_cell, share_cell
+from calibrant.report import cells
+from calibrant.report.cells import Block, Paragraph, Table, claims_first, table_of
 
 # Places with fewer questions than asked for that a sentence names.
 _SHORT_SHOWN = 2
@@ -48,13 +48,13 @@ def question_claims(document: BenchCheckFields) -> list[Claim]:
     document
         Document ``calibrant.bench_check/1`` as plain data.
     """
-    second = document["second_look"]
+    second, spot = document["second_look"], document.get("spot_check")
     numbers = {
         "findings": document["findings"]["number"],
         "duplicates": document["duplicates"]["number"],
         "shared": sum(pair["number"] for pair in document["shared_entities"]),
         "contradicted": second["number"],
-        "called_wrong": _wrong(document.get("spot_check")),
+        "called_wrong": len(spot["found_wrong"]) if spot else 0,
     }
     facts = {
         **numbers,
@@ -68,7 +68,12 @@ def question_claims(document: BenchCheckFields) -> list[Claim]:
     subject = {"domains": [entry["domain"] for entry in document["results"]]}
     outcome: Outcome = "undecided" if rule is HOLD and facts["only_listed"] else "shown"
     claims = [rule.claim(outcome, About(subject), facts, n=document["questions"])]
-    return [*claims, *_spot(document.get("spot_check"))]
+    if spot:
+        share, wrong = spot["wrong"], numbers["called_wrong"]
+        facts = {"wrong": wrong, "n": share["n"], "bound": most_wrong(wrong, share["n"])}
+        about = About({"sample": "spot check"})
+        claims.append(SHARE.claim("shown", about, facts, estimate=share))
+    return claims
 
 
 def fewer_questions(results: Entries) -> str:
@@ -106,18 +111,6 @@ def most_wrong(wrong: int, n: int) -> float:
     (0.095, 1.0)
     """
     return 1.0 if wrong == n else float(betaincinv(wrong + 1, n - wrong, 1 - ALPHA))
-
-
-def _spot(spot: Mapping[str, Any] | None) -> list[Claim]:
-    if not spot:
-        return []
-    share, wrong = spot["wrong"], _wrong(spot)
-    facts = {"wrong": wrong, "n": share["n"], "bound": most_wrong(wrong, share["n"])}
-    return [SHARE.claim("shown", About({"sample": "spot check"}), facts, estimate=share)]
-
-
-def _wrong(spot: Mapping[str, Any] | None) -> int:
-    return len(spot["found_wrong"]) if spot else 0
 
 
 def _first_finding(document: BenchCheckFields) -> str:
@@ -217,7 +210,18 @@ def check_blocks(document: BenchCheckFields) -> list[Block]:
         for pair in document["shared_entities"]
     )
     if document["findings"]["number"]:
-        parts.append(_findings(document["findings"]))
+        findings = document["findings"]
+        visible = findings["listed"][:_SHOWN]
+        more = findings["number"] - len(visible)
+        parts.append(
+            table_of(
+                visible,
+                {"question": "text", "what is wrong": lambda e: e["detail"] or e["problem"]},
+                "Findings",
+                note=f"and {more:,} more; up to 200 are in the JSON" if more > 0 else "",
+                labels=2,
+            )
+        )
     return [*parts, *_second_look(document)]
 
 
@@ -236,8 +240,8 @@ def _second_look(document: BenchCheckFields) -> list[Block]:
         parts.append(table_of(second["findings"][:_SHOWN], columns, labels=2))
     if spot and spot.get("agreement"):
         pair = spot["agreement"]
-        kappa = number_cell(pair["kappa"], digits=2, missing="undefined: nobody varies")
-        row = (number_cell(pair["questions"]), share_cell(pair["equal"]), kappa)
+        kappa = cells.number_cell(pair["kappa"], digits=2, missing="undefined: nobody varies")
+        row = (cells.number_cell(pair["questions"]), cells.share_cell(pair["equal"]), kappa)
         parts.append(Table(("judged by two people", "equal verdicts", "kappa"), (row,), labels=0))
     return parts
 
@@ -251,21 +255,9 @@ def _domains(document: BenchCheckFields) -> Table:
             "exact": "exact",
             "by alias": "by_alias",
             "overlapping": "overlapping",
-            "problems": lambda e: number_cell(sum(e["problems"].values())),
+            "problems": lambda e: cells.number_cell(sum(e["problems"].values())),
         },
         "Answers derived again from text and facts",
         note="exact: the references are all right answers and no others (by alias: under "
         "another name); overlapping: united subjects share an answer",
-    )
-
-
-def _findings(findings: Entry) -> Table:
-    visible = findings["listed"][:_SHOWN]
-    more = findings["number"] - len(visible)
-    return table_of(
-        visible,
-        {"question": "text", "what is wrong": lambda e: e["detail"] or e["problem"]},
-        "Findings",
-        note=f"and {more:,} more; up to 200 are in the JSON" if more > 0 else "",
-        labels=2,
     )

@@ -221,14 +221,11 @@ def correct_comparisons(tests: Iterable[dict[str, Any]]) -> dict[str, Any]:
         for test, value in zip(defined, holm([test[raw] for test in defined]), strict=True):
             test[adjusted] = float(value)
     number = sum(not math.isnan(test["p_student"]) for test in every)
+    # So many tests together would show a difference of so many standard errors in 4 of 5 tables.
+    reach = float(special.ndtri(1 - ALPHA / (2 * max(number, 1))) + special.ndtri(0.8))
     for test in every:
-        test["detectable"] = _detectable(test.get("error", math.nan), number)
+        test["detectable"] = reach * test.get("error", math.nan)
     return {"control": "holm", "alpha": ALPHA, "tests": number}
-
-
-def _detectable(error: float, tests: int) -> float:
-    """Return the difference that so many tests together would show in four of five tables."""
-    return float(special.ndtri(1 - ALPHA / (2 * max(tests, 1))) + special.ndtri(0.8)) * error
 
 
 class Setting(Struct, frozen=True):
@@ -303,6 +300,10 @@ def tests_against(
     return tests
 
 
+_RESULT = ("difference", "p", "p_student")
+_SPREAD = ("difference", "error", "freedom")
+
+
 def _entry(pair: _Pair, reference: str, n_reference: int) -> dict[str, Any]:
     macro, pooled = pair.test("macro"), pair.test("pooled")
     own = pair.test("own") if pair.outcomes_differ else macro
@@ -311,19 +312,11 @@ def _entry(pair: _Pair, reference: str, n_reference: int) -> dict[str, Any]:
         "n": pair.n,
         "items": macro.items,
         "not_shared": n_reference - pair.n,
-        "difference": macro.difference,
-        "error": macro.error,
-        "freedom": macro.freedom,
-        "p": macro.p,
-        "p_student": macro.p_student,
-        "pooled_difference": pooled.difference,
-        "pooled_p": pooled.p,
-        "pooled_p_student": pooled.p_student,
+        **{name: getattr(macro, name) for name in (*_SPREAD, "p", "p_student")},
+        **{f"pooled_{name}": getattr(pooled, name) for name in _RESULT},
         "outcome": f"the answer that {reference} is about",
         "outcomes_differ": pair.outcomes_differ,
-        "own_difference": own.difference,
-        "own_p": own.p,
-        "own_p_student": own.p_student,
+        **{f"own_{name}": getattr(own, name) for name in _RESULT},
     }
 
 
@@ -365,16 +358,8 @@ def leading_method(
         # The comparison has to hold for the answers of either method.
         weakest = min(tests, key=_signed_distance)
         p_values.append(weakest.p_student if weakest.difference.value > 0 else 1.0)
-        against.append(
-            {
-                "method": name,
-                "n": pair.n,
-                "difference": weakest.difference,
-                "error": weakest.error,
-                "freedom": weakest.freedom,
-                "p_student": p_values[-1],
-            }
-        )
+        numbers = {part: getattr(weakest, part) for part in _SPREAD}
+        against.append({"method": name, "n": pair.n, **numbers, "p_student": p_values[-1]})
     return {
         "model": setting.model,
         "method": best,

@@ -239,8 +239,7 @@ class VerbCommand(click.Command):
             # Refused before any work begins, where one cannot be read.
             checks = [parse_check(text) for text in conditions]
         result = self._called(values, quiet=bool(outputs.pop("quiet", values.get("dry_run"))))
-        # Loaded after the verb has begun to read: it takes a while.
-        from calibrant.cli.emit import emit
+        from calibrant.cli.terminal import emit
 
         emit(result, outputs, available=self.outputs)
         if conditions:
@@ -343,19 +342,19 @@ def _given(parameters: Mapping[str, Parameter], texts: Mapping[str, Any]) -> dic
 def _supplied(function: Callable[..., Any], words: str, quiet: bool) -> Iterator[dict[str, Any]]:
     """Yield the arguments that the command line supplies by itself; meanwhile a bar may move."""
     # Loaded here: help and refusals need none of it.
-    from calibrant.cli import progress
+    from calibrant.cli import terminal
 
     supplied = declaration(function).supplied
     # A server that is up waits, and a question needs the line: neither is work in progress.
     waits = "on_start" in inspect.signature(function).parameters
     with ExitStack() as stack:
-        bar = progress.StepBar(f"calibrant {words}")
+        bar = terminal.StepBar(f"calibrant {words}")
         if not (waits or quiet or "confirmation" in supplied.values()):
             stack.enter_context(bar)
         makers: dict[str, Callable[[], Any]] = {
-            "alarms": lambda: progress.announce,
-            "confirmation": lambda: progress.agreed,
+            "alarms": lambda: terminal.announce,
+            "confirmation": lambda: terminal.agreed,
             "steps": lambda: bar,
-            "progress": lambda: stack.enter_context(progress.RunBar(enabled=not quiet, before=bar)),
+            "progress": lambda: stack.enter_context(terminal.RunBar(enabled=not quiet, before=bar)),
         }
         yield {name: makers[kind]() for name, kind in supplied.items()}

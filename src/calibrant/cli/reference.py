@@ -85,23 +85,16 @@ def stored_verbs() -> str:
     lines = []
     for words in VERBS:
         verb = declaration(verb_function(words))
-        names = [p for p in verb.parameters.values() if not p.option.argument]
-        options = {p.name: (p.word, _takes(p), _json_default(p.default)) for p in names}
+        options: dict[str, tuple[str, str, Any]] = {}
+        for p in verb.parameters.values():
+            if not p.option.argument:
+                takes = p.option.kind or ("number" if p.type in (int, float) else "text")
+                # None for what is required, too.
+                default = p.default if isinstance(p.default, str | int | float | bool) else None
+                options[p.name] = (p.word, "flag" if p.type is bool else takes, default)
         options |= {name: (name, "output", None) for name in verb.outputs if name in _WRITTEN}
         lines.append(f"{orjson.dumps(words).decode()}: {orjson.dumps(options).decode()}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _takes(parameter: Parameter) -> str:
-    """Return the kind of an option's values, in one word."""
-    if parameter.type is bool:
-        return "flag"
-    return parameter.option.kind or ("number" if parameter.type in (int, float) else "text")
-
-
-def _json_default(default: Any) -> Any:
-    """Return a default as JSON has it; none for what is required."""
-    return default if isinstance(default, str | int | float | bool) else None
 
 
 def _index(names: list[str], shared: list[str]) -> str:

@@ -11,34 +11,11 @@ import polars as pl
 from msgspec import Struct
 from threadpoolctl import threadpool_limits
 
-from calibrant.comparison.candidates import (
-    CandidateTable,
-    CandidateViews,
-    align_candidates,
-    candidate_views,
-    self_preference,
-)
+from calibrant.comparison import entries, pipeline, questions
 from calibrant.comparison.decision import MARGIN, missing_questions
-from calibrant.comparison.entries import described_gaps, pair_entry, result_entry, untested_entry
-from calibrant.comparison.evidence import PairEvidence, pair_evidences
+from calibrant.comparison.evidence import PairEvidence, described_gaps, pair_evidences
 from calibrant.comparison.footings import TARGETS, SharedViews
 from calibrant.comparison.league import decide_document, document_claims, league_row
-from calibrant.comparison.pipeline import (
-    BlockReader,
-    ComparisonOptions,
-    Each,
-    PairViews,
-    Questions,
-    pair_views,
-    surveys,
-)
-from calibrant.comparison.questions import (
-    BLOCK_QUESTIONS,
-    QuestionBlock,
-    Resamples,
-    align_models,
-    deal_blocks,
-)
 from calibrant.comparison.reversal import summary_of_pairs
 from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import RngLike, as_generator
@@ -56,8 +33,8 @@ Watch: TypeAlias = Callable[[str, int, int], None]
 class Pool(Struct, frozen=True):
     """Candidates of a comparison in memory, and the resamples of its questions."""
 
-    candidates: CandidateTable
-    resamples: Resamples
+    candidates: questions.CandidateTable
+    resamples: questions.Resamples
 
 
 class ComparedModels(Struct):
@@ -66,7 +43,7 @@ class ComparedModels(Struct):
     models: Sequence[str]
     survey: AnswerCounts
     pool: Pool | None
-    options: ComparisonOptions
+    options: pipeline.ComparisonOptions
     results: list[dict[str, Any]] = []
     league: list[dict[str, Any]] = []
     pairs: dict[tuple[int, int], tuple[dict[str, Any], PairEvidence]] = {}
@@ -75,10 +52,12 @@ class ComparedModels(Struct):
         """Add what is seen of a model by itself; models come in their order."""
         name, level = self.models[number], self.options["level"]
         verdicts = self._judged(number, range(len(self.models)))
-        self.results.append(result_entry(number, name, footings, self.survey, verdicts, level))
+        self.results.append(
+            entries.result_entry(number, name, footings, self.survey, verdicts, level)
+        )
         self.league.append(league_row(number, name, footings, self.survey, level))
 
-    def take(self, pairs: Sequence[PairViews]) -> None:
+    def take(self, pairs: Sequence[pipeline.PairViews]) -> None:
         """Add some pairs."""
         survey = self.survey
         evidence = pair_evidences(pairs, survey, margin=self.options["margin"])
@@ -88,14 +67,18 @@ class ComparedModels(Struct):
             display = display.without_tests() if few else display
             sides = pair.a, pair.b
             verdicts = self._judged(pair.a, sides), self._judged(pair.b, sides)
-            entry = pair_entry(pair, self.models, display, gaps, verdicts, survey, self.options)
-            self.pairs[sides] = untested_entry(entry) if few else entry, display
+            entry = entries.pair_entry(
+                pair, self.models, display, gaps, verdicts, survey, self.options
+            )
+            self.pairs[sides] = entries.untested_entry(entry) if few else entry, display
 
-    def _judged(self, judge: int, members: Sequence[int]) -> CandidateViews | None:
+    def _judged(self, judge: int, members: Sequence[int]) -> entries.CandidateViews | None:
         if self.pool is None:
             return None
         candidates, resamples = self.pool.candidates, self.pool.resamples
-        return candidate_views(candidates, resamples, judge, members, bins=self.options["bins"])
+        return entries.candidate_views(
+            candidates, resamples, judge, members, bins=self.options["bins"]
+        )
 
     def document(self) -> dict[str, Any]:
         """Return the entries of the comparison; pairs in the order of the models."""
@@ -114,18 +97,18 @@ class ComparedModels(Struct):
             "summary": summary_of_pairs([pair for pair in pairs if pair["n"] >= LEAST_QUESTIONS]),
             "self_preference": []
             if pool is None
-            else self_preference(pool.candidates, models, pool.resamples, level=level),
+            else entries.self_preference(pool.candidates, models, pool.resamples, level=level),
         }
 
 
 def compare_parts(
-    read: BlockReader,
+    read: pipeline.BlockReader,
     parts: int,
     models: Sequence[Sequence[str]],
     *,
-    options: ComparisonOptions,
+    options: pipeline.ComparisonOptions,
     pools: dict[int, Pool] | None = None,
-    each: Each = map,
+    each: pipeline.Each = map,
     watch: Watch | None = None,
 ) -> list[dict[str, Any] | InputError]:
     """Compare the models of several comparisons whose questions come in parts.
@@ -156,7 +139,7 @@ def compare_parts(
     # One thread per product, for all of it: a limit that one task lifts would be lifted for the
     # others, and the threads of the linear algebra library would fight over cores.
     with threadpool_limits(1):
-        surveyed = surveys(read, parts, resamples=options["resamples"], each=each)
+        surveyed = pipeline.surveys(read, parts, resamples=options["resamples"], each=each)
         refused = {
             place: _refusal(surveyed.get(place), names) for place, names in enumerate(models)
         }
@@ -166,7 +149,7 @@ def compare_parts(
             for number, survey in sound.items()
         }
         total = sum(len(models[number]) for number in sound)
-        views = pair_views(read, parts, sound, options, each)
+        views = pipeline.pair_views(read, parts, sound, options, each)
         for finished, (number, model, footings, pairs) in enumerate(views, start=1):
             if watch is not None:
                 watch("models compared", finished, total)
@@ -220,17 +203,19 @@ class TableReader:
     """
 
     def __init__(
-        self, wholes: Sequence[QuestionBlock], streams: Sequence[Callable[[], np.random.Generator]]
+        self,
+        wholes: Sequence[questions.QuestionBlock],
+        streams: Sequence[Callable[[], np.random.Generator]],
     ) -> None:
         self.wholes = list(wholes)
-        self.kept = all(whole.size <= BLOCK_QUESTIONS for whole in wholes)
+        self.kept = all(whole.size <= questions.BLOCK_QUESTIONS for whole in wholes)
         self.blocks = [
-            Questions(number, block, partial(_nth, stream, place), keep=self.kept)
+            pipeline.Questions(number, block, partial(_nth, stream, place), keep=self.kept)
             for number, (whole, stream) in enumerate(zip(wholes, streams, strict=True))
-            for place, block in enumerate(deal_blocks(whole))
+            for place, block in enumerate(questions.deal_blocks(whole))
         ]
 
-    def __call__(self, part: int) -> list[Questions]:  # noqa: ARG002 - there is one part
+    def __call__(self, part: int) -> list[pipeline.Questions]:  # noqa: ARG002 - there is one part
         """Return all blocks."""
         return self.blocks
 
@@ -240,10 +225,10 @@ class TableReader:
         (block, *more) = [item for item in self.blocks if item.comparison == comparison]
         if more:
             raise InputError(
-                f"candidates are compared on up to {BLOCK_QUESTIONS:,} questions, "
+                f"candidates are compared on up to {questions.BLOCK_QUESTIONS:,} questions, "
                 f"got {whole.size:,}"
             )
-        return Pool(align_candidates(candidates, whole), block.resamples(resamples))
+        return Pool(questions.align_candidates(candidates, whole), block.resamples(resamples))
 
 
 def _nth(stream: Callable[[], np.random.Generator], place: int) -> np.random.Generator:
@@ -311,7 +296,7 @@ def compare_models(
     >>> compare_models(table, resamples=200)["pairs"][0]["winner"]
     'honest'
     """
-    options = ComparisonOptions(
+    options = pipeline.ComparisonOptions(
         bins=bins,
         target=target,
         level=level,
@@ -319,7 +304,7 @@ def compare_models(
         lipschitz=lipschitz,
         margin=margin,
     )
-    whole = align_models(scores, models)
+    whole = questions.align_models(scores, models)
     # Drawn from once, so that the resamples can be drawn again from a seed of their own.
     seed = int(as_generator(rng).integers(2**63))
     read = TableReader([whole], [partial(np.random.default_rng, seed)])

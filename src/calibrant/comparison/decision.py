@@ -218,17 +218,15 @@ def exchangeability(pair: PairViews, models: Sequence[str]) -> list[Exchangeable
     rows = []
     for model, views in ((pair.a, pair.first), (pair.b, pair.second)):
         for outcome, name in ((1, "right"), (0, "wrong")):
-            sizes, distance = views.sharing[outcome]
-            measurements = None if math.isnan(distance) else distance
-            p_value = None if measurements is None else _distance_p(*sizes, measurements)
-            rows.append(Exchangeable(models[model], name, *sizes, measurements, p_value))
+            (shared, alone), distance = views.sharing[outcome]
+            distance_test: tuple[float | None, float | None] = None, None
+            if not math.isnan(distance):
+                # Of two samples, with Stephens' correction.
+                root = math.sqrt(shared * alone / (shared + alone))
+                p_value = float(special.kolmogorov(distance * (root + 0.12 + 0.11 / root)))
+                distance_test = distance, p_value
+            rows.append(Exchangeable(models[model], name, shared, alone, *distance_test))
     return rows
-
-
-def _distance_p(shared: float, alone: float, distance: float) -> float:
-    """Return the p-value of the two-sample Kolmogorov-Smirnov distance (Stephens' correction)."""
-    root = math.sqrt(shared * alone / (shared + alone))
-    return float(special.kolmogorov(distance * (root + 0.12 + 0.11 / root)))
 
 
 class MissingRow(Struct):

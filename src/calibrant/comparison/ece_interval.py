@@ -25,8 +25,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from scipy import special
 
-from calibrant.core.arrays import Estimate, Floats, Mask
-from calibrant.metrics.intervals.gap import LUCK, POINTS, SET_ASIDE
+from calibrant.core.arrays import Estimate, Floats
+from calibrant.metrics.intervals.gap import LUCK, POINTS, candidate_lines
 from calibrant.metrics.stats.bootstrap import first_crossing, share_of
 from calibrant.metrics.stats.intervals import normal_quantile
 
@@ -77,7 +77,16 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
     noise = draws - draws.mean(axis=1, keepdims=True)
     error = noise.std(axis=1, ddof=1)
-    peaked, even = _directions(observed, error, value)
+    # Where the true residuals may point: few large ones, or all bins alike. How far the ECE of the
+    # data lies above the true one depends on that: most where few bins carry it all. The variance
+    # of a bin's residual stands for its share of rows.
+    share = np.square(error)
+    if value == 0 or not share.any():
+        peaked = np.abs(observed) + share
+        peaked = peaked / peaked.sum() if peaked.any() else np.full_like(peaked, 1 / peaked.size)
+        even = peaked
+    else:
+        peaked, even = candidate_lines(observed, error, share / share.sum())
     reach = 5 * math.sqrt(float(error @ error))
     # The low end lies below the observed value by noise and bias, the high end above by noise.
     lowest = max(value - reach - float(error.sum()), 0.0)
@@ -186,24 +195,6 @@ def gaps_of(replicates: Floats) -> list[Gap]:
     return gaps
 
 
-def _directions(observed: Floats, error: Floats, value: float) -> tuple[Floats, Floats]:
-    """Return where the true residuals may point: few large ones, or all bins alike.
-
-    How far the ECE of the data lies above the true one depends on that: most where few bins carry
-    it all. The variance of a bin's residual stands for its share of rows.
-    """
-    share = np.square(error)
-    if value == 0 or not share.any():
-        line = np.abs(observed) + share
-        line = line / line.sum() if line.any() else np.full_like(line, 1 / line.size)
-        return line, line
-    ratio = np.divide(error, np.abs(observed), out=np.full_like(error, np.inf), where=observed != 0)
-    peaked = observed * (1 - np.minimum(SET_ASIDE * ratio, 1.0) ** 2)
-    peaked = peaked if peaked.any() else observed
-    even = np.where(observed < 0, -share, share) / share.sum() + observed / value
-    return peaked / np.abs(peaked).sum(), even / np.abs(even).sum()
-
-
 def _shown(sizes: Floats, line: Floats, noise: Floats) -> Floats:
     """Return the ECE that each candidate size along the line would show in every draw."""
     visible = np.zeros((sizes.size, noise.shape[1]))
@@ -283,7 +274,14 @@ def residuals_of(data: tuple[Floats, Floats], drawn: tuple[Floats, Floats]) -> l
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = joined(_squares(observed, share), _squares(residuals, shares))
         squares[~np.isfinite(squares)] = np.nan
-        spread = _variance(residuals[:, :, 1:] - observed, np.isfinite(squares[:, 1:]))
+        moved, sound = residuals[:, :, 1:] - observed, np.isfinite(squares[:, 1:])
+        if not sound.all():
+            moved = np.where(sound[:, None], moved, 0.0)
+        # The mean of what the resamples lie off the data is not far above its spread, so that
+        # sums of squares keep the digits.
+        number, second = sound.sum(axis=1)[:, None], np.einsum("...k,...k->...", moved, moved)
+        variance = (second - np.square(moved.sum(axis=-1)) / number) / (number - 1)
+        spread = np.where(number > 1, np.maximum(variance, 0.0), np.nan)
         ratio = np.where(share[:, :, 0] > 0, spread / share[:, :, 0], 0.0)
     debiased, excess = squares[:, 0] - ratio.sum(axis=1), 4 * np.square(ratio).sum(axis=1)
     errors = joined(absolute_sums(observed), absolute_sums(residuals))
@@ -302,17 +300,3 @@ def _squares(residuals: Floats, shares: Floats) -> Floats:
     # A bin without rows has no residual either, beyond what is lost in the last digits.
     squares /= np.maximum(shares, _NO_SHARE)
     return np.asarray(squares.sum(axis=1))
-
-
-def _variance(moved: Floats, sound: Mask) -> Floats:
-    """Return variances over the resamples that are sound; NaN without two of them.
-
-    The mean of what the resamples lie off the data is not far above its spread, so that sums of
-    squares keep the digits.
-    """
-    if not sound.all():
-        moved = np.where(sound[:, None], moved, 0.0)
-    number = sound.sum(axis=1)[:, None]
-    squares = np.einsum("...k,...k->...", moved, moved)
-    variance = (squares - np.square(moved.sum(axis=-1)) / number) / (number - 1)
-    return np.where(number > 1, np.maximum(variance, 0.0), np.nan)

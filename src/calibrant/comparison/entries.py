@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 from scipy import special
 
-from calibrant.comparison.candidates import CandidateViews
+from calibrant.comparison import ece_interval
 from calibrant.comparison.decision import blind_spots, exchangeability
-from calibrant.comparison.ece_interval import VERDICT_LEVEL, Gap, ece_estimate, gaps_of
 from calibrant.comparison.evidence import (
+    PAPER_VIEWS,
+    Described,
     PairEvidence,
     design_effect,
     interval,
@@ -26,16 +28,18 @@ from calibrant.comparison.evidence import (
 from calibrant.comparison.footings import AlignedScores, SharedViews
 from calibrant.comparison.league import corp_parts
 from calibrant.comparison.pipeline import ComparisonOptions, PairViews
+from calibrant.comparison.questions import CandidateTable, Resamples
 from calibrant.comparison.reversal import FAIR, reversal_pattern, reverses
-from calibrant.comparison.survey import AnswerCounts
-from calibrant.core.arrays import Estimate, Floats
+from calibrant.comparison.statements import MASS_BINS
+from calibrant.comparison.survey import CELLS, AnswerCounts, cell_index, mass_bins
+from calibrant.core.arrays import Estimate, Floats, Indices
 from calibrant.findings.claims.compare import LEAST_QUESTIONS
 from calibrant.findings.documents.entries import SharedAnswers
+from calibrant.metrics.stats.binning import width_edges
 from calibrant.metrics.stats.floors import passive_floor
 from calibrant.metrics.stats.intervals import area_interval
 from calibrant.metrics.stats.ranking import Ranked
 
-PAPER_VIEWS = ("raw", "ia", "da")
 SPREAD = "bootstrap-normal"
 # Names of numbers that come from a test.
 _TESTED = frozenset({"p_accuracy", "p_gap"})
@@ -58,7 +62,7 @@ def result_entry(
         views["ca"] = _scores(judge.scores, level)
     for view, place in (("os_weakest", own.shifted), ("os_strongest", own.strongest)):
         assert place is not None
-        views[view] = {"ece": ece_estimate(place.table, n, level=level)}
+        views[view] = {"ece": ece_interval.ece_estimate(place.table, n, level=level)}
     graded, right = survey.own_accuracy(model)
     of_right = of_said = 1.0
     if survey.clusters:
@@ -91,7 +95,7 @@ def _scores(scores: AlignedScores, level: float) -> dict[str, Estimate]:
     assert scores.residuals is not None
     return {
         "brier": interval(scores.brier, scores.n, level=level),
-        "ece": _of_enough(ece_estimate(scores.residuals, scores.n, level=level)),
+        "ece": _of_enough(ece_interval.ece_estimate(scores.residuals, scores.n, level=level)),
     }
 
 
@@ -122,27 +126,6 @@ def _area(cells: Floats, stated: Floats, held_in: Floats, level: float, design: 
     return Estimate(area, low, high, n, level, interval=how)
 
 
-Described: TypeAlias = dict[str, list[Gap]]
-
-
-def described_gaps(pairs: Sequence[PairViews]) -> list[Described]:
-    """Return, by pair, what describes it: gaps of the literature's views, means where both agree.
-
-    ``halves``: of the first model where both are wrong and right, then of the second.
-    """
-    tables: dict[str, Floats] = {}
-    for view in PAPER_VIEWS:
-        sides = [(pair.first.paper[view], pair.second.paper[view]) for pair in pairs]
-        tables[view] = np.array([[a.brier - b.brier, a.ece - b.ece] for a, b in sides])
-    tables["halves"] = np.array([[*pair.first.halves, *pair.second.halves] for pair in pairs])
-    flat = {name: gaps_of(part.reshape(-1, part.shape[-1])) for name, part in tables.items()}
-    width = {name: part.shape[1] for name, part in tables.items()}
-    return [
-        {name: flat[name][n * width[name] : (n + 1) * width[name]] for name in tables}
-        for n in range(len(pairs))
-    ]
-
-
 def pair_entry(
     pair: PairViews,
     models: Sequence[str],
@@ -160,9 +143,17 @@ def pair_entry(
     if judges[0] is not None and judges[1] is not None:
         one, latter = judges[0].scores, judges[1].scores
         sizes["ca"] = one.n
-        difference["ca"] = gaps_of(np.stack([one.brier - latter.brier, one.ece - latter.ece]))
+        difference["ca"] = ece_interval.gaps_of(
+            np.stack([one.brier - latter.brier, one.ece - latter.ece])
+        )
         verdicts = {"judges": judges_entry((judges[0], judges[1]), level)}
-    gaps = {view: _gap_entry(sides, sizes[view], level) for view, sides in difference.items()}
+    gaps = {
+        view: {
+            "brier": normal_interval(brier.value, brier.sd, sizes[view], level, SPREAD),
+            "ece": _of_enough(ece.estimate(sizes[view], level=level)),
+        }
+        for view, (brier, ece) in difference.items()
+    }
     # An undefined gap shows nothing either.
     ties = {
         view: {name: not (part.low > 0 or part.high < 0) for name, part in gap.items()}
@@ -206,22 +197,13 @@ def pair_entry(
     } | verdicts
 
 
-def _gap_entry(apart: Sequence[Gap], n: int, level: float) -> dict[str, Estimate]:
-    """Return how far apart two models are on one footing, by both scores."""
-    brier, ece = apart
-    return {
-        "brier": normal_interval(brier.value, brier.sd, n, level, SPREAD),
-        "ece": _of_enough(ece.estimate(n, level=level)),
-    }
-
-
 def _evidence_entry(
     pair: PairViews, evidence: PairEvidence, fair: dict[str, Estimate], survey: AnswerCounts
 ) -> dict[str, Any]:
     """Return what the verdict on a pair rests on; `fair` are its gaps by footing."""
     names = footing_names(pair)
     return {
-        "level": VERDICT_LEVEL,
+        "level": ece_interval.VERDICT_LEVEL,
         "footings": {
             name: {"gap": gap, "p_gap": evidence.gaps[names[name]].p_value}
             for name, gap in fair.items()
@@ -270,7 +252,7 @@ def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
     return {**stripped, "ties": ties, "p_value": p_values, "exchangeability": unlike}
 
 
-def _p_value(gap: Gap, n: int, units: float) -> float:
+def _p_value(gap: ece_interval.Gap, n: int, units: float) -> float:
     """Return the p-value of a view's ECE gap, from the questions that the view leaves."""
     return gap.student_p_value(units) if n >= LEAST_QUESTIONS else math.nan
 
@@ -281,7 +263,7 @@ def judges_entry(both: tuple[CandidateViews, CandidateViews], level: float) -> d
     n = first.scores.n
     gaps = first.statistics.error - second.statistics.error
     z = squared_gap_z(first.statistics, second.statistics)
-    (difference,) = gaps_of(gaps[None])
+    (difference,) = ece_interval.gaps_of(gaps[None])
     gap, p_gap = difference.estimate(n, level=level), difference.student_p_value(n)
     p_square = float(2 * special.ndtr(-abs(z)))
     side = (gap.low > 0) - (gap.high < 0)
@@ -290,3 +272,109 @@ def judges_entry(both: tuple[CandidateViews, CandidateViews], level: float) -> d
         "p_value": max(p_gap, p_square) if n >= LEAST_QUESTIONS else math.nan,
         "side": side if side * z > 0 else 0,
     }
+
+
+class CandidateViews(Struct, frozen=True):
+    """A judge on a pool of candidates: scores with equal-width bins, and statistics of the test."""
+
+    scores: AlignedScores
+    statistics: ece_interval.Residuals
+
+
+def complete_questions(pool: CandidateTable, members: Sequence[int]) -> Indices:
+    """Return the questions where each of these models scored the answer of each of them."""
+    choice = np.asarray(members)
+    judges = pool.confidence[choice[:, None], choice[None]]
+    return np.flatnonzero(~np.isnan(judges).any(axis=(0, 1)))
+
+
+def candidate_views(
+    pool: CandidateTable, resamples: Resamples, judge: int, members: Sequence[int], *, bins: int
+) -> CandidateViews | None:
+    """Return a judge's scores on the answers of all members; None without a complete question.
+
+    An answer that several members gave counts once.
+    """
+    rows = complete_questions(pool, members)
+    if not rows.size:
+        return None
+    choice = np.asarray(members)[:, None]
+    identity, grade = pool.identity[choice, rows], pool.correct[choice, rows]
+    confidence = pool.confidence[judge][choice, rows]
+    weight = 1.0 / (identity[:, None] == identity[None]).sum(axis=1)
+    cell = cell_index(confidence.ravel())
+    per_cell = np.bincount(cell, weight.ravel(), CELLS).astype(np.float64)
+    mass = mass_bins(per_cell)[cell].reshape(confidence.shape)
+    width = np.searchsorted(width_edges(bins)[1:-1], confidence, side="right")
+    table = np.zeros((bins + 2 * MASS_BINS + 2, rows.size))
+    column = np.arange(rows.size)
+    for author in range(len(members)):
+        w, residual = weight[author], weight[author] * (confidence[author] - grade[author])
+        table[width[author], column] += residual
+        table[bins + mass[author], column] += residual
+        table[bins + MASS_BINS + mass[author], column] += w
+        table[-2] += residual * (confidence[author] - grade[author])
+        table[-1] += w
+    sums = Resamples(resamples.counts[rows]).totals(table)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = sums[:-1] / sums[-1]
+    residuals, share = shares[None, bins : bins + MASS_BINS], shares[None, bins + MASS_BINS : -1]
+    data = residuals[..., :1], share[..., :1]
+    return CandidateViews(
+        AlignedScores(shares[-1], np.abs(shares[:bins]).sum(axis=0), rows.size, shares[:bins]),
+        *ece_interval.residuals_of(data, (residuals, share)),
+    )
+
+
+def self_preference(
+    pool: CandidateTable, models: Sequence[str], resamples: Resamples, *, level: float
+) -> list[dict[str, Any]]:
+    """Return how much more each judge trusts its own answers than the other judges would.
+
+    Within a question, two different answers of the same grade are compared: the judge's own minus
+    another model's, as this judge scores them, minus the same difference as the other judges
+    score it. A judge that knows more scores right answers higher and wrong ones lower, whoever
+    gave them, and shows no preference. With two judges only the sum of both preferences is seen.
+    """
+    rows = []
+    for judge, name in enumerate(models):
+        halves = []
+        for grade in (1.0, 0.0):
+            total, number = _preferences(pool, judge, grade)
+            sums = resamples.totals(np.stack([total, number]))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                halves.append((sums[0] / sums[1], int((number > 0).sum())))
+        means = [mean for mean, size in halves if size]
+        pair = np.mean(means, axis=0) if means else np.full(resamples.counts.shape[1], np.nan)
+        right, wrong = (interval(mean, size, level=level) for mean, size in halves)
+        size = halves[0][1] + halves[1][1]
+        rows.append(
+            {
+                "judge": name,
+                "bias": interval(pair, size, level=level),
+                "on_right": right,
+                "on_wrong": wrong,
+                "judges": len(models),
+            }
+        )
+    return rows
+
+
+def _preferences(pool: CandidateTable, judge: int, grade: float) -> tuple[Floats, Floats]:
+    """Return, per question, the summed preference over comparable answers and their number."""
+    authors, size = pool.correct.shape
+    total, number = np.zeros((2, size))
+    for author in [item for item in range(authors) if item != judge]:
+        alike = (pool.correct[judge] == grade) & (pool.correct[author] == grade)
+        alike &= pool.identity[judge] != pool.identity[author]
+        gaps = pool.confidence[:, judge] - pool.confidence[:, author]
+        # Third judges have no stake in either answer; of two models the other author is all.
+        third = [item for item in range(authors) if item not in (judge, author)] or [author]
+        request = ~np.isnan(gaps[third])
+        others = np.where(request, gaps[third], 0.0).sum(axis=0) / np.maximum(
+            request.sum(axis=0), 1
+        )
+        usable = alike & request.any(axis=0) & ~np.isnan(gaps[judge])
+        total += np.where(usable, gaps[judge] - others, 0.0)
+        number += usable
+    return total, number

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -21,13 +22,8 @@ from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import AnswerCounts
 from calibrant.core.arrays import Estimate, Floats
 from calibrant.findings.claims.compare import LEAST_QUESTIONS
+from calibrant.metrics.stats import intervals
 from calibrant.metrics.stats.bootstrap import quantiles
-from calibrant.metrics.stats.intervals import (
-    logit_interval,
-    normal_quantile,
-    unseen_share,
-    wilson_interval,
-)
 
 # Both models brought to the accuracy of one with the odds moved along, and the same with
 # near-certain statements taken at their word.
@@ -126,21 +122,24 @@ def pair_evidences(
     """
     replicates = _gaps(pairs)
     gaps = gaps_of(replicates.reshape(-1, replicates.shape[-1]))
-    squares = _squares(pairs)
-    laws = _laws(pairs)
-    clips = _clips(replicates)
     result = []
     for number, pair in enumerate(pairs):
         by_name = dict(zip(_GAPS, gaps[number * len(_GAPS) :], strict=False))
         sides = {name: views(pair.first, pair.second) for name, views in _SQUARED.items()}
+        # How far the laws of confidence lie apart at most, given wrong and given right.
+        laws = np.abs(pair.first.law - pair.second.law).sum(axis=1, dtype=np.float64)
+        wrong, right = _ends_of(laws[:, 1:], 0.95, math.inf).tolist()
+        # How much a near-certain statement matters at least, where it matters most.
+        near = np.abs(replicates[number, 1:3] - replicates[number, 3:5])
+        clip = float(_ends_of(near[np.argmax(near[:, 0]), 1:], 0.05, 0.0))
         result.append(
             PairEvidence(
                 by_name,
-                dict(zip(_SQUARED, squares[number], strict=True)),
+                {name: squared_gap_z(a, b) for name, (a, b) in sides.items()},
                 {name: a.rms - b.rms for name, (a, b) in sides.items()},
                 _bound(pair, by_name, replicates[number], margin),
-                laws[number],
-                clips[number],
+                (wrong, right),
+                clip,
                 *survey.more_accurate(pair.a, pair.b)[1:],
                 _unstated(survey, pair.a, pair.b),
             )
@@ -177,30 +176,13 @@ def squared_gap_z(first: Residuals, second: Residuals) -> float:
     The variance of the resamples holds the noise of the data twice where both models are
     calibrated; what it overstates is taken off, up to two thirds.
     """
-    gaps = (first.squares - second.squares)[1:]
+    gap, gaps = first.debiased - second.debiased, (first.squares - second.squares)[1:]
     gaps = gaps[np.isfinite(gaps)]
-    return _z(first, second, float(gaps.var(ddof=1)) if gaps.size > 1 else math.nan)
-
-
-def _z(first: Residuals, second: Residuals, spread: float) -> float:
-    gap = first.debiased - second.debiased
-    if not math.isfinite(spread + gap):
+    if gaps.size < 2 or not math.isfinite(gap):
         return math.nan
+    spread = float(gaps.var(ddof=1))
     variance = max(spread - first.excess - second.excess, spread * _LEAST_VARIANCE)
     return gap / math.sqrt(variance) if variance > 0 else 0.0
-
-
-def _squares(pairs: Sequence[PairViews]) -> list[list[float]]:
-    """Return the z-scores of the gaps of squared errors on the three footings, by pair."""
-    sides = [[views(pair.first, pair.second) for views in _SQUARED.values()] for pair in pairs]
-    gaps = np.array([[a.squares[1:] - b.squares[1:] for a, b in part] for part in sides])
-    if gaps.shape[-1] < 2 or not np.isfinite(gaps).all():
-        return [[squared_gap_z(a, b) for a, b in part] for part in sides]
-    spread = gaps.var(axis=-1, ddof=1).tolist()
-    return [
-        [_z(a, b, sd) for (a, b), sd in zip(part, sds, strict=True)]
-        for part, sds in zip(sides, spread, strict=True)
-    ]
 
 
 def _bound(pair: PairViews, gaps: dict[str, Gap], replicates: Floats, margin: float) -> float:
@@ -233,31 +215,11 @@ def _ends(item: tuple[float, float], peer: tuple[float, float]) -> float:
     return max(item[1] - peer[0], peer[1] - item[0])
 
 
-def _laws(pairs: Sequence[PairViews]) -> list[tuple[float, float]]:
-    """Return how far the laws of confidence lie apart at most, given wrong and given right."""
-    laws = (pair.first.law - pair.second.law for pair in pairs)
-    distance = np.array([np.abs(gaps).sum(axis=1, dtype=np.float64) for gaps in laws])
-    ends = _ends_of(distance[..., 1:], 0.95, math.inf)
-    return [(wrong, right) for wrong, right in ends.tolist()]
-
-
 def _ends_of(draws: Floats, share: float, missing: float) -> Floats:
     """Return a quantile along the last axis, of ten resamples that are defined at least."""
-    if draws.shape[-1] > 10 and np.isfinite(draws).all():
-        return np.asarray(quantiles(draws, (share,), axis=-1)[0])
     rows = [row[np.isfinite(row)] for row in draws.reshape(-1, draws.shape[-1])]
     ends = [float(quantiles(row, (share,))[0]) if row.size > 10 else missing for row in rows]
     return np.array(ends).reshape(draws.shape[:-1])
-
-
-def _clips(replicates: Floats) -> list[float]:
-    """Return how much a near-certain statement matters at least, where it matters most."""
-    distance = np.abs(replicates[:, 1:3] - replicates[:, 3:5])
-    if not np.nanmax(distance, initial=0.0):
-        return [0.0] * len(distance)
-    most = np.argmax(distance[:, :, 0], axis=1)
-    ends: list[float] = _ends_of(distance[np.arange(len(distance)), most, 1:], 0.05, 0.0).tolist()
-    return ends
 
 
 def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
@@ -310,7 +272,7 @@ def rate_interval(value: float, n: int, level: float, design: float = 1.0) -> Es
 
     Outcomes with grades between 0 and 1 vary less, and theirs is too long rather than too short.
     """
-    low, high = wilson_interval(value, n / design, level)
+    low, high = intervals.wilson_interval(value, n / design, level)
     return Estimate(value, float(low), float(high), n, level, interval="wilson")
 
 
@@ -322,10 +284,12 @@ def mean_interval(
     spread = max(squares - n * mean**2, 0.0) / (n - 1) if n > 1 else float("nan")
     if spread <= 1e-12 * mean:
         # As in an audit: confidences that never varied may still do so.
-        unseen = unseen_share(round(n / design), level)
+        unseen = intervals.unseen_share(round(n / design), level)
         low, high = max(mean - unseen, 0.0), min(mean + unseen, 1.0)
     else:
-        low, high = logit_interval(mean, (spread * design / n) ** 0.5, level, units=n / design)
+        low, high = intervals.logit_interval(
+            mean, (spread * design / n) ** 0.5, level, units=n / design
+        )
     return Estimate(mean, low, high, n, level, interval="student-logit")
 
 
@@ -335,7 +299,7 @@ def normal_interval(
     """Return a difference of means with the interval of its standard error, inside [-1, 1]."""
     if n < LEAST_QUESTIONS or math.isnan(value):
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
-    reach = normal_quantile(level) * error
+    reach = intervals.normal_quantile(level) * error
     ends = max(value - reach, -1.0), min(value + reach, 1.0)
     return Estimate(value, *ends, n, level, interval=how)
 
@@ -349,3 +313,27 @@ def without_ends(estimate: Estimate) -> Estimate:
     0.100 [nan, nan]
     """
     return replace(estimate, low=math.nan, high=math.nan, interval="none")
+
+
+PAPER_VIEWS = ("raw", "ia", "da")
+
+
+Described: TypeAlias = dict[str, list[Gap]]
+
+
+def described_gaps(pairs: Sequence[PairViews]) -> list[Described]:
+    """Return, by pair, what describes it: gaps of the literature's views, means where both agree.
+
+    ``halves``: of the first model where both are wrong and right, then of the second.
+    """
+    tables: dict[str, Floats] = {}
+    for view in PAPER_VIEWS:
+        sides = [(pair.first.paper[view], pair.second.paper[view]) for pair in pairs]
+        tables[view] = np.array([[a.brier - b.brier, a.ece - b.ece] for a, b in sides])
+    tables["halves"] = np.array([[*pair.first.halves, *pair.second.halves] for pair in pairs])
+    flat = {name: gaps_of(part.reshape(-1, part.shape[-1])) for name, part in tables.items()}
+    width = {name: part.shape[1] for name, part in tables.items()}
+    return [
+        {name: flat[name][n * width[name] : (n + 1) * width[name]] for name in tables}
+        for n in range(len(pairs))
+    ]

@@ -31,6 +31,13 @@ _SATURATED = 0.5
 _UNPLACED = 0.2
 
 
+def is_uninformative(right: Floats, wrong: Floats) -> bool:
+    """Return whether confidences, of data and resamples, are not higher on right answers."""
+    draws = (right - wrong)[1:]
+    draws = draws[np.isfinite(draws)]
+    return bool(draws.size < 2 or np.quantile(draws, 0.025) <= _NO_SEPARATION)
+
+
 def league_row(
     number: int, name: str, footings: SharedViews, survey: AnswerCounts, level: float
 ) -> dict[str, Any]:
@@ -116,19 +123,6 @@ def tiers(beaten: Mapping[str, set[str]]) -> dict[str, int]:
         left -= free or set(left)
         tier += 1
     return tier_of
-
-
-def is_uninformative(right: Floats, wrong: Floats) -> bool:
-    """Return whether confidence is not shown to be higher on right than on wrong answers.
-
-    Parameters
-    ----------
-    right, wrong
-        Mean confidence there, in the data and in every resample.
-    """
-    draws = (right - wrong)[1:]
-    draws = draws[np.isfinite(draws)]
-    return bool(draws.size < 2 or np.quantile(draws, 0.025) <= _NO_SEPARATION)
 
 
 def corp_parts(survey: AnswerCounts, model: int, *, even: bool) -> dict[str, float]:

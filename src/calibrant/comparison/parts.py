@@ -21,9 +21,9 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.data.batches import parquet_files
 from calibrant.data.part_sums import PartSums
-from calibrant.data.streams.cell_source import SummedTable, summed_table
-from calibrant.data.streams.engines import engine_named
-from calibrant.data.streams.streaming import Streamed, scan_part
+from calibrant.data.sources.cell_source import SummedTable, summed_table
+from calibrant.data.sources.engines import engine_named
+from calibrant.data.sources.streaming import Streamed, scan_part
 from calibrant.findings.verification import VerificationBlock, verification_of
 from calibrant.metrics.blocks.cell_block import CellBlock
 from calibrant.metrics.blocks.grid import CellSums

@@ -10,12 +10,12 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from calibrant.core.arrays import Array, Floats, Indices, Mask, RngLike, as_generator
+from calibrant.core.arrays import Array, Floats, Indices, Ints, Mask, RngLike, as_generator
 from calibrant.core.errors import InputError, require_known
 from calibrant.data.groupings import LEAST_ROWS, SAMPLE, row_groupings, under_own_names
 from calibrant.data.score_table import Scores
+from calibrant.metrics.stats.clusters import CellResiduals
 from calibrant.metrics.stats.dependence import Dependence, search_groups
-from calibrant.metrics.stats.group_test import CellResiduals
 
 # With 1,000 resamples the table of counts of a block takes 200 MB.
 BLOCK_QUESTIONS = 50_000
@@ -285,3 +285,64 @@ def _apart(confidence: Floats, correct: Floats) -> Floats:
     others = np.maximum(finite.sum(axis=0) - finite, 1)
     companion = (notes.sum(axis=0) - notes) / others
     return np.where(finite, notes - companion, 0.0)
+
+
+# Rows that are put in their places at once; bounds what is held beside the table.
+_SLICE = 4_000_000
+
+
+class CandidateTable(Struct, frozen=True):
+    """Every model's confidence in every model's answer; NaN where it was not asked.
+
+    Parameters
+    ----------
+    confidence
+        (judges, authors, questions): how sure the judge is that the author's answer is right.
+    correct
+        (authors, questions): the grade of the author's answer.
+    identity
+        (authors, questions): a number per distinct answer of a question, so that a candidate
+        that several models named counts once.
+    """
+
+    confidence: Floats
+    correct: Floats
+    identity: Ints
+
+
+def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> CandidateTable:
+    """Put judges and authors side by side on the questions of a block.
+
+    Parameters
+    ----------
+    candidates
+        Columns question_id, judge, author, confidence; and answer, where the same answer of two
+        models is to count once.
+    block
+        The models; the grade of a candidate is the grade of its author's own answer.
+    """
+    models, questions = block.models, block.questions.tolist()
+    confidence = np.full((len(models), len(models), len(questions)), np.nan)
+    answers = np.repeat(np.arange(len(models))[:, None], len(questions), axis=1)
+    targets = {"judge": models, "author": models, "question_id": questions}
+    texts = [name for name in (*targets, "answer") if name in candidates.columns]
+    table = candidates.with_columns(pl.col(texts).cast(pl.Categorical))
+    places = [
+        pl.col(name).cast(pl.Enum(values), strict=False).to_physical().cast(pl.Int64).fill_null(-1)
+        for name, values in targets.items()
+    ]
+    # From the end to the start: of several scores for one place the first stays.
+    for start in reversed(range(0, table.height, _SLICE)):
+        part = table.slice(start, _SLICE)
+        judge, author, question = (part.select(place).to_series().to_numpy() for place in places)
+        scores = part["confidence"].to_numpy()
+        usable = (judge >= 0) & (author >= 0) & (question >= 0) & ~np.isnan(scores)
+        rows = np.flatnonzero(usable)[::-1]
+        confidence[judge[rows], author[rows], question[rows]] = scores[rows]
+        if "answer" in part.columns:
+            codes = part["answer"].to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+            answers[author[rows], question[rows]] = codes[rows]
+    confidence[:, np.isnan(block.correct)] = np.nan
+    # The first author who gave the same answer.
+    identity = np.argmax(answers[:, None, :] == answers[None, :, :], axis=1)
+    return CandidateTable(confidence, block.correct, identity)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Estimate, Mask
 from calibrant.core.errors import InputError
-from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
+from calibrant.metrics.stats.intervals import normal_quantile, wilson_estimate
 
 Gaps: TypeAlias = Mapping[str, npt.ArrayLike]
 # The views of the literature, whose exclusive patterns are counted, and the fair footings.
@@ -78,14 +78,16 @@ def reversal_summary(gaps: Gaps) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "cases": cases,
         "patterns": {
-            name: {"count": count, "share": _share(count, cases)}
+            name: {"count": count, "share": wilson_estimate(count / cases, cases)}
             for name, count in sorted(patterns.items(), key=lambda item: (-item[1], item[0]))
         },
         "rates": _rates(gaps, np.ones(cases, dtype=bool)),
     }
     if "da" in gaps and "ia" in gaps:
         flipped = _turned(gaps)
-        summary["agreement"] = _share(int((flipped["da"] == flipped["ia"]).sum()), cases)
+        summary["agreement"] = wilson_estimate(
+            float((flipped["da"] == flipped["ia"]).mean()), cases
+        )
     return summary
 
 
@@ -99,7 +101,9 @@ def _rates(gaps: Gaps, inside: Mask) -> dict[str, Estimate]:
     """Return how often each view turns the raw order round, among some of the cases."""
     cases = int(inside.sum())
     flipped = _turned(gaps).items() if cases else ()
-    return {view: _share(int(flags[inside].sum()), cases) for view, flags in flipped}
+    return {
+        view: wilson_estimate(int(flags[inside].sum()) / cases, cases) for view, flags in flipped
+    }
 
 
 def accuracy_gap_bins(accuracy_gap: npt.ArrayLike, gaps: Gaps) -> list[dict[str, float | Estimate]]:
@@ -229,8 +233,3 @@ def summary_of_pairs(pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
             view: gap_correlation(accuracy, gaps[view], centred=False) for view in gaps
         },
     }
-
-
-def _share(count: int, cases: int) -> Estimate:
-    low, high = wilson_interval(count / cases, cases)
-    return Estimate(count / cases, float(low), float(high), cases, interval="wilson")

@@ -21,9 +21,9 @@ from calibrant.core.names import ranking_methods
 from calibrant.data import Scores, load_scores, source_name
 from calibrant.data.sources.coverage import table_coverage
 from calibrant.data.sources.draws import meaning_scores
+from calibrant.data.sources.engines import engine_named
 from calibrant.data.sources.input import Input
 from calibrant.data.sources.options import ReadingOptions
-from calibrant.data.streams.engines import engine_named
 from calibrant.data.tables import collect, column_names, scan_table
 from calibrant.findings.verification import VerificationBlock, verification_block
 
@@ -239,10 +239,13 @@ def table_source(opened: Input, candidates: Any, wanted: ComparisonRequest) -> C
     else:
         # For as long as models are compared, their rows are held for their grades alone.
         sorted_out.parts.clear()
-    for number, key in enumerate(wholes):
-        rows = _own_pool(pool, key.method)
-        if rows is not None:
-            source.pools[number] = read.pool(number, rows, wanted.options["resamples"])
+    if pool is not None:
+        by_method = "method" in pool.columns
+        for number, key in enumerate(wholes):
+            # A score of one method says nothing about another.
+            rows = pool.filter(pl.col("method") == key.method) if by_method else pool
+            if rows.height or not by_method:
+                source.pools[number] = read.pool(number, rows, wanted.options["resamples"])
     return source
 
 
@@ -343,14 +346,6 @@ def _split(scores: Scores, by: Sequence[str]) -> Iterator[tuple[ComparisonKey, p
         for column in by:
             for value, part in split(frame, column):
                 yield ComparisonKey(method, (column, value)), part
-
-
-def _own_pool(pool: pl.DataFrame | None, method: str) -> pl.DataFrame | None:
-    """Return the candidates of one method: a score of one method says nothing about another."""
-    if pool is None or "method" not in pool.columns:
-        return pool
-    rows = pool.filter(pl.col("method") == method)
-    return rows if rows.height else None
 
 
 def _pair_grading(

@@ -219,7 +219,10 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> AnswerCounts:
             shared[model, outcome] = np.bincount(cell, weight * alike[has], CELLS)
         stated_confidence[model] = np.bincount(cell, c, CELLS)
         moments[model] = c.size, c.sum(), c @ c
-        edges.append(_mass_edges(c))
+        # The least confidence of every equal-mass bin; equal confidences share a bin.
+        distinct, rows = np.unique(c, return_counts=True)
+        number = mass_bins(rows.astype(np.float64))
+        edges.append(distinct[np.flatnonzero(np.diff(number, prepend=-1))])
     pair, right = _resampled_counts(present, correct, resamples)
     agreed = np.array([(row == outcomes).sum(axis=1) for row in outcomes], dtype=np.float64)
     confidence, size = block.confidence[present], _law_size(count)
@@ -241,29 +244,6 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> AnswerCounts:
         edges,
         _steps(np.quantile(confidence, np.arange(1, size) / size)) if confidence.size else None,
     )
-
-
-def distinct_rows(flags: Mask) -> tuple[Mask, Indices]:
-    """Return the distinct rows of a table of flags, and which of them each row is.
-
-    Examples
-    --------
-    >>> distinct_rows(np.array([[True, False], [True, True], [True, False]]))[1].tolist()
-    [0, 1, 0]
-    """
-    kinds: dict[bytes, int] = {}
-    kind = [kinds.setdefault(row.tobytes(), len(kinds)) for row in np.packbits(flags, axis=1)]
-    first = [kind.index(number) for number in range(len(kinds))]
-    return flags[first], np.array(kind, dtype=np.intp)
-
-
-def _mass_edges(confidence: Floats) -> Floats:
-    """Return the least confidence of every equal-mass bin; equal confidences share a bin."""
-    distinct, rows = np.unique(confidence, return_counts=True)
-    if not distinct.size:
-        return distinct
-    number = mass_bins(rows.astype(np.float64))
-    return np.asarray(distinct[np.flatnonzero(np.diff(number, prepend=-1))])
 
 
 def _law_size(models: int) -> int:
@@ -329,7 +309,9 @@ def _resampled_counts(
 ) -> tuple[Floats, Floats]:
     """Count common questions and right answers of every pair, in data and resamples."""
     # Models with the same questions share their sums: a complete table needs one mask.
-    masks, kind = distinct_rows(present)
+    kinds: dict[bytes, int] = {}
+    kind = [kinds.setdefault(row.tobytes(), len(kinds)) for row in np.packbits(present, axis=1)]
+    masks = present[[kind.index(number) for number in range(len(kinds))]]
     count = present.shape[0]
     table = np.concatenate([present, correct]).astype(np.float64)
     sums = np.zeros((len(masks), 2 * count, resamples.counts.shape[1]))

@@ -91,12 +91,11 @@ def given_places(document: Mapping[str, Any]) -> list[str]:
     if len(parts) > 1 and ", ".join(paths) == source:
         return paths
     # A study or a pattern stands for several files; a comma may belong to a name.
-    difference = paths and all(any(_stands_for(part, path) for part in parts) for path in paths)
+    difference = paths and all(
+        any(path == p or Path(p) in Path(path).parents or fnmatch(path, p) for p in parts)
+        for path in paths
+    )
     return parts if difference else [source]
-
-
-def _stands_for(place: str, path: str) -> bool:
-    return path == place or Path(place) in Path(path).parents or fnmatch(path, place)
 
 
 def dump_document(document: Mapping[str, Any]) -> bytes:

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from msgspec import Struct, field
 
-from calibrant.core.connections import BACKLOG, QUEUE, Connections
 from calibrant.core.errors import CalibrantError, InputError
+from calibrant.core.event_loop import BACKLOG, QUEUE, Connections
 from calibrant.core.hints import Hint
 
 LOOPBACK = "127.0.0.1"
@@ -246,19 +246,17 @@ class Loopback(Struct):
         if not self._is_here(request.host):
             return "This address is not served here."
         origin = request.headers.get("Origin")
-        if origin is not None and not self._is_own(origin, request.host):
-            return "Another page may not ask here."
+        if origin is not None:
+            # Behind a proxy a page names the proxy, as the host does.
+            own = {request.host, *self.hosts} if self.names is not None else self.hosts
+            bare = origin.removeprefix("http://") if self.names is None else urlsplit(origin).netloc
+            if bare not in own:
+                return "Another page may not ask here."
         if request.headers.get("Sec-Fetch-Site") == "cross-site" and request.path != "/":
             return "Another page may not ask here."
         if self.cookie is not None and not self._known(request):
             return f"Open the whole address that `{self.command}` printed."
         return self.also(request)
-
-    def _is_own(self, origin: str, host: str) -> bool:
-        """Return whether a page comes from here; behind a proxy it names the proxy, as `host`."""
-        if self.names is None:
-            return origin.removeprefix("http://") in self.hosts
-        return urlsplit(origin).netloc in {host, *self.hosts}
 
     def _is_here(self, host: str) -> bool:
         if host in self.hosts or self.names is None:

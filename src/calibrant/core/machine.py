@@ -18,19 +18,15 @@ def usable_cores() -> int:
     >>> usable_cores() >= 1
     True
     """
-    if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), _quota())
-    return os.cpu_count() or 1
-
-
-def _quota() -> int:
-    """Return how many cores a container may use at a time, where it has a limit."""
+    if not hasattr(os, "sched_getaffinity"):
+        return os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0))
     try:
         most, period = _QUOTA.read_text(encoding="ascii").split()
-        return max(math.ceil(int(most) / int(period)), 1)
+        return min(cores, max(math.ceil(int(most) / int(period)), 1))
     except (OSError, ValueError, ZeroDivisionError):
         # No container, or no limit: the first word is 'max'.
-        return 1_000_000
+        return cores
 
 
 class _State:

@@ -101,6 +101,42 @@ def optional_import(module: str, *, extra: str, purpose: str) -> ModuleType:
         ) from error
 
 
+def registered(kind: str) -> dict[str, str]:
+    """Return what packages register in their `registered.toml`: places in them, by name.
+
+    A package of an upper floor is found without being named, or loaded, below it.
+
+    Parameters
+    ----------
+    kind
+        ``claims``, ``tables`` or ``charts``.
+
+    Examples
+    --------
+    >>> registered("charts")
+    {'multi_answer': 'calibrant.bench.charts.charts'}
+    """
+    root = Path(__file__).parent.parent
+    return {
+        name: f"{root.name}.{file.parent.name}.{place}"
+        for file in sorted(root.glob("*/registered.toml"))
+        for name, place in data_beside(str(file), file.name)[kind].items()
+    }
+
+
+def function_at(place: str) -> Callable[..., Any]:
+    """Return the function at ``package.module.function``; its module is loaded.
+
+    Examples
+    --------
+    >>> function_at("calibrant.core.names.registered") is registered
+    True
+    """
+    module, _, name = place.rpartition(".")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function
+
+
 T = TypeVar("T")
 
 

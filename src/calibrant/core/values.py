@@ -94,7 +94,7 @@ def parsed(option: Option, name: str, text: str, base: Any) -> Any:
         try:
             return base(text)
         except ValueError:
-            raise _refused(name, "{1}", repr(text), _rule(option, base)) from None
+            raise _refused(name, "{1}", repr(text), range_words(option, base)) from None
     return text
 
 
@@ -113,12 +113,12 @@ def _check_number(option: Option, name: str, value: Any, base: Any) -> Any:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not _is_inside(option, float(value)):
         text = f"{value:g}" if isinstance(value, float) else repr(value)
-        raise _refused(name, "{1}", text, _rule(option, base))
+        raise _refused(name, "{1}", text, range_words(option, base))
     if base is int:
         try:
             operator.index(value)
         except TypeError:
-            raise _refused(name, "{1}", repr(value), _rule(option, base)) from None
+            raise _refused(name, "{1}", repr(value), range_words(option, base)) from None
     return value
 
 
@@ -139,13 +139,13 @@ _RULES = {
 }
 
 
-def _rule(option: Option, base: Any) -> str:
+def range_words(option: Option, base: Any) -> str:
     """Return the range of an option in words.
 
     Examples
     --------
     >>> from calibrant.core.verb import Option
-    >>> _rule(Option("", above=0, below=1), float), _rule(Option("", min=0), int)
+    >>> range_words(Option("", above=0, below=1), float), range_words(Option("", min=0), int)
     ('lies between 0 and 1', 'is a whole number, at least 0')
     """
     kind = "a whole number" if base is int else "a number"

@@ -295,19 +295,17 @@ class Verb(Struct, dict=True, eq=False):
         for name, value in bound.arguments.items():
             if name in self.parameters:
                 bound.arguments[name] = self.parameters[name].taken(value)
-        self._require_needs(bound.arguments)
-        self.keep_inputs(bound.arguments)
-        return self.function(*bound.args, **bound.kwargs)
-
-    def _require_needs(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse an option that does nothing by itself."""
-        for name, parameter in self.parameters.items():
-            requirement = parameter.option.needs
-            alone = requirement and name in arguments and arguments.get(requirement) is None
-            if alone and arguments[name] != parameter.default:
+        for name, value in bound.arguments.items():
+            # An option that does nothing by itself is refused.
+            declared = self.parameters.get(name)
+            requirement = declared.option.needs if declared else ""
+            alone = requirement and bound.arguments.get(requirement) is None
+            if declared and alone and value != declared.default:
                 rule = f"{{{name}}} changes nothing without {{{requirement}}}"
                 hint = Hint(f"give {{{requirement}}}, or leave out {{{name}}}")
                 raise InputError(Hint(rule), hint=hint)
+        self.keep_inputs(bound.arguments)
+        return self.function(*bound.args, **bound.kwargs)
 
     def keep_inputs(self, arguments: Mapping[str, Any], written: Iterable[Any] = ()) -> None:
         """Refuse to write over what is read; `written` are places beside the arguments'."""

@@ -262,8 +262,14 @@ def _joined(records: Iterable[Any]) -> Iterator[Any]:
 
 
 def _batch(table: Any, columns: BatchColumns, part: FilePart) -> pl.DataFrame:
+    import pyarrow.types as kinds
+
     for name in (*columns.confidence, columns.correct):
-        _require_numbers(table, name, part.file)
+        kind = table.schema.field(name).type
+        if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
+            rule = f"a streamed audit reads numbers, the column {name!r} holds {kind}"
+            hint = "store confidence and outcome as numbers, or audit a table that fits in memory"
+            raise InputError(rule, source=part.file, hint=hint)
     batch, shared = pl.DataFrame(table), dict(part.partition)
     labels = {
         label_column(name): pl.lit(shared[name], pl.Categorical)
@@ -272,18 +278,6 @@ def _batch(table: Any, columns: BatchColumns, part: FilePart) -> pl.DataFrame:
         for name in columns.labels
     }
     return batch.with_columns(**labels)
-
-
-def _require_numbers(table: Any, name: str, file: str) -> None:
-    import pyarrow.types as kinds
-
-    kind = table.schema.field(name).type
-    if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
-        raise InputError(
-            f"a streamed audit reads numbers, the column {name!r} holds {kind}",
-            source=file,
-            hint="store confidence and outcome as numbers, or audit a table that fits in memory",
-        )
 
 
 def _texts(labels: pl.Series) -> pl.Series:

@@ -6,12 +6,13 @@ A number stays as it is, a category becomes a code, and nothing is imputed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError, did_you_mean, require_choice
@@ -68,8 +69,7 @@ def as_frame(features: Any) -> pl.DataFrame:
     return read_table(features)
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
+class Feature(Struct, frozen=True):
     """A feature; `levels` holds the categories in order of their code, None for a number."""
 
     name: str
@@ -170,14 +170,22 @@ class FeatureEncoder:
         """Return the row of a single query; the quick way that a server takes."""
         row = []
         for feature, codes in zip(self.features_, self._codes, strict=True):
-            if feature.name not in query:
+            name = feature.name
+            if name not in query:
                 require(list(query), self.names)
-            value = query[feature.name]
+            value: Any = query[name]
             if codes is None:
-                row.append(_number(value, feature.name))
+                try:
+                    number = float(value)
+                except (TypeError, ValueError):
+                    rule = f"the feature {name!r} must be a number, got {value!r}"
+                    raise InputError(rule) from None
+                if number - number != 0.0:
+                    raise InputError(f"the feature {name!r} must be a finite number, got {value!r}")
+                row.append(number)
                 continue
             if value is None:
-                raise InputError(f"the feature {feature.name!r} is missing")
+                raise InputError(f"the feature {name!r} is missing")
             code = codes.get(level_text(value))
             if code is None and self.unseen == "error":
                 raise _unseen(feature, value)
@@ -244,16 +252,6 @@ def _refuse_missing(column: pl.Series) -> None:
             row=int(column.is_null().arg_max() or 0) + 1,
             hint="drop the row, or give missing values a category of their own",
         )
-
-
-def _number(value: Any, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"the feature {name!r} must be a number, got {value!r}") from None
-    if number - number != 0.0:
-        raise InputError(f"the feature {name!r} must be a finite number, got {value!r}")
-    return number
 
 
 def _unseen(feature: Feature, value: object, *, row: int | None = None) -> InputError:

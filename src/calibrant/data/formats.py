@@ -1,4 +1,6 @@
-"""What a path holds, told from its first bytes, without loading a library that reads tables."""
+"""What a path holds, told from its first bytes without a library of tables; how much is read."""
+
+from __future__ import annotations
 
 import bz2
 import gzip
@@ -8,13 +10,77 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.names import optional_import
-from calibrant.data.limits import limit, limit_hint
+
+# So many rows without an outcome are left out unasked; more may differ from the graded ones.
+FEW_UNGRADED = 0.05
+# So few confidences out of range are slips of the writer, and not another scale.
+FEW_BROKEN = 0.001
+
+
+class Limit(NamedTuple):
+    """A limit as it is unless it is set, and what it bounds."""
+
+    usual: int
+    meaning: str
+
+
+LIMITS = {
+    "answer_bytes": Limit(64 * 1024**2, "bytes of an endpoint's answer, decompressed"),
+    "draw_characters": Limit(2_000_000, "characters of one draw that are kept"),
+    "json_levels": Limit(64, "levels of an answer's JSON that are read"),
+    "unpacked_bytes": Limit(2 * 1024**3, "bytes that a packed file may become, all of its parts"),
+    "plain_items": Limit(50_000_000, "items of a pickled log, counted as often as referred to"),
+}
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a limit.
+
+    Examples
+    --------
+    >>> variable("unpacked_bytes")
+    'CALIBRANT_MOST_UNPACKED_BYTES'
+    """
+    return f"CALIBRANT_MOST_{name.upper()}"
+
+
+def limit(name: str) -> int:
+    """Return a limit: what its environment variable says, or what is usual.
+
+    Examples
+    --------
+    >>> limit("json_levels")
+    64
+    """
+    value = os.environ.get(variable(name))
+    if value is None:
+        return LIMITS[name].usual
+    digits = value.strip().replace("_", "")
+    if not (digits.isascii() and digits.isdecimal() and 0 < len(digits) < 16 and int(digits)):
+        raise InputError(
+            f"{variable(name)} is a whole number above 0, got {value[:40]!r}",
+            hint=f"the usual value is {LIMITS[name].usual}",
+        )
+    return int(digits)
+
+
+def limit_hint(name: str) -> str:
+    """Return how a limit is raised, to be put behind a message.
+
+    Examples
+    --------
+    >>> limit_hint("unpacked_bytes")
+    'set CALIBRANT_MOST_UNPACKED_BYTES to read more'
+    """
+    return f"set {variable(name)} to read more"
+
 
 _PARQUET, _ARROW, _SQLITE = b"PAR1", b"ARROW1", b"SQLite format 3"
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
@@ -43,6 +109,20 @@ _WHOLE_TABLES = (*_TEXTS, ".arrow", ".feather", ".db", ".sqlite", ".xlsx", ".ods
 _BOOKS = (".xlsx", ".xlsm", ".xlsb", ".ods")
 _PARTS_OF_BOOKS = frozenset(["xl/workbook.xml", "xl/workbook.bin", "content.xml"])
 _PIECE = 1 << 20
+
+
+Found = TypeVar("Found")
+
+
+def once_per_file(look: Callable[[Path], Found], most: int = 64) -> Callable[[Path], Found]:
+    """Return a look at a file that is taken again only where its time or size has changed."""
+    cached = lru_cache(most)(lambda path, *_stamp: look(path))
+
+    def wrapped(path: Path) -> Found:
+        stat = path.stat()
+        return cached(path, stat.st_mtime_ns, stat.st_size)
+
+    return wrapped
 
 
 def file_format(path: Path) -> str:

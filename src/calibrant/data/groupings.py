@@ -16,7 +16,8 @@ from calibrant.data.label_schema import SPREAD
 from calibrant.data.reading import Reading
 from calibrant.data.reading.names import WORDS, bare
 from calibrant.data.score_table import ScoreBlock, Scores
-from calibrant.data.text_groups import TextWords, value_codes
+from calibrant.data.texts import TextWords, value_codes
+from calibrant.metrics.stats.clusters import CellResiduals
 from calibrant.metrics.stats.dependence import (
     Dependence,
     Grouping,
@@ -24,7 +25,6 @@ from calibrant.metrics.stats.dependence import (
     screen_groupings,
     search_groups,
 )
-from calibrant.metrics.stats.group_test import CellResiduals
 
 # Fewer rows show no dependence; with more, near-equal texts are not searched.
 LEAST_ROWS, MOST_TEXTS = 100, 200_000
@@ -40,6 +40,8 @@ _SEPARATOR = r"[-_/#:|.@\s]+"
 # The end of an id with what comes before it, and its first part.
 _END, _FIRST = rf"{_SEPARATOR}[^-_/#:|.@\s]*$", r"^([^-_/#:|.@\s]+)"
 _DATE = r"^\d{4}-\d\d-\d\d"
+# Seconds since 1970 of the years 2001 to 2038.
+_SECONDS = 10**9, 2**31 - 1
 _OWN = frozenset(("model", "method", "answer", "weights", "correct", "confidence", "cluster_id"))
 _PLACE = "_place"
 # Units by content: so many with several rows, of so many on average, alike by chance in one table
@@ -286,7 +288,7 @@ def _ways(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
         column = _whole_numbers(column)
     if kind.is_temporal() and kind not in (pl.Duration, pl.Time):
         yield from _times(name, column, lambda: column.dt.date().to_physical())
-    elif column.dtype.is_integer() and _are_seconds(column):
+    elif column.dtype.is_integer() and 0 < column.count() == column.is_between(*_SECONDS).sum():
         yield from _times(name, column, lambda: column // 86_400)
     elif column.dtype.is_integer() or kind == pl.Boolean:
         yield from _values(name, value_codes(column), step)
@@ -310,12 +312,6 @@ def _whole_numbers(column: pl.Series) -> pl.Series:
     ):
         return column
     return column.cast(pl.Int64, strict=False)
-
-
-def _are_seconds(column: pl.Series) -> bool:
-    """Return whether all values are seconds since 1970, of the years 2001 to 2038."""
-    least, most = column.min(), column.max()
-    return isinstance(least, int) and isinstance(most, int) and 10**9 <= least <= most < 2**31
 
 
 def _values(name: str, codes: Indices, step: float = 1.0) -> Iterator[_Way]:
@@ -349,7 +345,11 @@ def _strings(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
     if _distinct(codes) <= max(_IDS_SHARE * codes.size, _LEAST_IDS) or not first:
         return
     if 2 * sum(" " in text for text in first) > len(first):
-        yield from _text_ways(name, column)
+        texts = TextWords(column)
+        yield "text", f"first words of {name}", texts.first_words
+        yield "text", f"last words of {name}", texts.last_words
+        if column.len() <= MOST_TEXTS:
+            yield "text", f"nearly equal {name}", texts.nearly_equal
         return
     parts = np.array([len(re.findall(_SEPARATOR, text)) for text in first])
     ids = (
@@ -364,15 +364,6 @@ def _strings(name: str, column: pl.Series, step: float) -> Iterator[_Way]:
 
 def _codes_of(part: Callable[[], pl.Series]) -> Indices:
     return value_codes(part())
-
-
-def _text_ways(name: str, column: pl.Series) -> Iterator[_Way]:
-    """Yield what texts share: their first words, their last ones, or most of the rare ones."""
-    texts = TextWords(column)
-    yield "text", f"first words of {name}", texts.first_words
-    yield "text", f"last words of {name}", texts.last_words
-    if column.len() <= MOST_TEXTS:
-        yield "text", f"nearly equal {name}", texts.nearly_equal
 
 
 def _distinct(codes: Indices) -> int:

@@ -7,12 +7,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import polars as pl
-from msgspec import Struct
 
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.data import formats
@@ -22,13 +21,6 @@ _LOOKED_AT = 65_536
 _NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)\b")
 
 
-class Whole(Struct, frozen=True):
-    """A table that one JSON text holds, and what was said about finding it."""
-
-    table: pl.DataFrame | pl.LazyFrame
-    notes: tuple[str, ...] = ()
-
-
 def scan_json(path: Path) -> pl.LazyFrame:
     """Return a lazy view of a JSON file, in UTF-8 or UTF-16; fields of objects become columns.
 
@@ -36,7 +28,7 @@ def scan_json(path: Path) -> pl.LazyFrame:
     with a table in it, by columns or as a list of rows: the longest list is taken.
     """
     if (whole := _whole(path)) is not None:
-        return flat_rows(whole.table.lazy())
+        return flat_rows(whole[0])
     head = formats.first_bytes(path, _LOOKED_AT)
     if not head.startswith(formats.MARKED) and formats.packed_by(path) in (None, "gzip"):
         return flat_rows(pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None))
@@ -51,18 +43,15 @@ def json_notes(path: Path) -> tuple[str, ...]:
     lists = {name.partition(".")[0] for name in schema if name.endswith(_PARENT)}
     rows = tuple(f"Each entry of {name} is a row; the rows of one entry belong together."
                  for name in sorted(lists))  # fmt: skip
-    return (*(whole.notes if whole else ()), *rows)
+    return (*(whole[1] if whole else ()), *rows)
 
 
-def _whole(path: Path) -> Whole | None:
-    stat = path.stat()
-    return _whole_of(path, stat.st_mtime_ns, stat.st_size)
+@partial(formats.once_per_file, most=4)
+def _whole(path: Path) -> tuple[pl.LazyFrame, list[str]] | None:
+    """Return the table of a file that is one JSON text, and what is said about finding it.
 
-
-@lru_cache(maxsize=4)
-def _whole_of(path: Path, changed: int, size: int) -> Whole | None:
-    """Return the table of a file that is one JSON text; None where it has an object per line."""
-    del changed, size
+    None where it has an object per line.
+    """
     head = formats.first_bytes(path, _LOOKED_AT)
     plain = not head.startswith(formats.MARKED) and formats.packed_by(path) in (None, "gzip")
     text = b"" if plain else formats.plain_text(path)
@@ -73,15 +62,14 @@ def _whole_of(path: Path, changed: int, size: int) -> Whole | None:
     whole = text or formats.plain_text(path)
     if lines:
         rows = [json.loads(line) for line in whole.splitlines() if line.strip()]
-        note = "NaN, which is no number of JSON, is read as it is meant."
-        return Whole(_table(rows, path), (note,))
+        return _table(rows, path), ["NaN, which is no number of JSON, is read as it is meant."]
     if start.startswith(b"["):
         with suppress(pl.exceptions.PolarsError):
-            return Whole(pl.read_json(whole, infer_schema_length=None))
+            return pl.read_json(whole, infer_schema_length=None).lazy(), []
     objects = list(_objects(whole.decode("utf-8", "replace"), path))
     notes: list[str] = []
     rows = objects if len(objects) > 1 else _from_document(objects[0], notes)
-    return Whole(_table(rows, path), tuple(notes))
+    return _table(rows, path), notes
 
 
 _PARENT = ".parent"
@@ -158,13 +146,7 @@ def _is_table(item: dict[str, object] | None) -> bool:
     """Return whether one object may hold a whole table: nested values only, or a list of rows."""
     if not item:
         return item is None
-    nested = all(isinstance(value, list | dict) for value in item.values())
-    return nested or _rows_of(item) is not None
-
-
-def _rows_of(item: dict[str, object]) -> list[object] | None:
-    """Return the list of rows in an object that holds one, as many programs write it."""
-    return max(_lists(item).values(), key=len, default=None)
+    return bool(_lists(item)) or all(isinstance(value, list | dict) for value in item.values())
 
 
 def _lists(item: Mapping[str, object]) -> dict[str, list[object]]:

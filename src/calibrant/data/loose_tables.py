@@ -18,8 +18,7 @@ from msgspec import Struct
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
-from calibrant.data.formats import separator_of
-from calibrant.data.limits import limit, limit_hint
+from calibrant.data.formats import limit, limit_hint, separator_of
 
 _CHUNK = 1 << 26
 _QUOTE = ord('"')
@@ -240,9 +239,13 @@ def _tidied(rows: list[Cells], notes: tuple[str, ...] = ()) -> Loose:
     note = [*notes]
     if place:
         note.append(f"Left out: {place} {'line' if place == 1 else 'lines'} above the header.")
-    body = [row for row in rows[place + 1 :] if not _is_comment(row)]
-    if comments := len(rows) - place - 1 - len(body):
-        note.append(f"Left out: {comments} comments among the rows.")
+    comments = [
+        _filled(row) == 1 < len(row) and str(row[0] or "").startswith("#")
+        for row in rows[place + 1 :]
+    ]
+    body = [row for row, comment in zip(rows[place + 1 :], comments, strict=True) if not comment]
+    if any(comments):
+        note.append(f"Left out: {sum(comments)} comments among the rows.")
     totals = [row for row in body[-_LAST:] if _is_total(row)]
     if totals and not any(_is_total(row) for row in body[:-_LAST]):
         body = [*body[:-_LAST], *(row for row in body[-_LAST:] if not _is_total(row))]
@@ -253,10 +256,6 @@ def _tidied(rows: list[Cells], notes: tuple[str, ...] = ()) -> Loose:
     wide = len(names)
     writer.writerows([*row, *[None] * (wide - len(row))] for row in body)
     return Loose(out.getvalue().encode(), tuple(note))
-
-
-def _is_comment(row: Cells) -> bool:
-    return _filled(row) == 1 < len(row) and str(row[0] or "").startswith("#")
 
 
 # -- workbooks ------------------------------------------------------------------------------

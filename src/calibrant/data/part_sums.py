@@ -136,7 +136,10 @@ def _blocks(rows: pl.DataFrame, name: str, plan: SumPlan) -> Iterator[tuple[Key,
 
 def _leave_out(rows: pl.DataFrame, name: str, part: FilePart, plan: SumPlan, out: PartSums) -> None:
     """Count rows that break a rule, or raise at the first that must not."""
-    broken, allowed = rules.broken_rows(rows), rules.may_be_left_out(plan.on_invalid)
+    broken = rules.broken_rows(rows)
+    # A part knows no shares of all rows.
+    few = (*rules.MISSING, *rules.UNSCORED, "correct_missing")
+    allowed = {"error": (), "missing": few, "drop": (*rules.RULES,)}[plan.on_invalid]
     for rule, mask in broken.items():
         if rule not in allowed:
             raise rules.first_broken(rule, rows.filter(mask).row(0, named=True), part.file)

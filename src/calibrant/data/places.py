@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.core.errors import InputError
 from calibrant.core.names import optional_import
-from calibrant.data.formats import DATABASE_MARK, address_name
-from calibrant.data.limits import limit, limit_hint
+from calibrant.data.formats import DATABASE_MARK, address_name, limit, limit_hint
 
 if TYPE_CHECKING:
     import sqlite3

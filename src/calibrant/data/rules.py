@@ -123,11 +123,6 @@ def broken_masks(frame: pl.DataFrame, **checks: pl.Expr) -> dict[str, pl.Series]
     return {mask.name: mask for mask in masks if mask.any()}
 
 
-def broken_rule(checks: Mapping[str, pl.Expr]) -> pl.Expr:
-    """Return an expression with the name of the first rule that each row breaks, or null."""
-    return pl.coalesce([pl.when(broken).then(pl.lit(name)) for name, broken in checks.items()])
-
-
 def _is_blank(column: str) -> pl.Expr:
     return pl.col(column).is_null() | (pl.col(column) == "")
 
@@ -220,12 +215,6 @@ def broken_rows(rows: pl.DataFrame) -> dict[str, pl.Series]:
     checks = rule_checks(graded=False, labels=True, answer=answer)
     masks = broken_masks(frame, **checks)
     return dict(sorted(masks.items(), key=lambda item: int(item[1].arg_max() or 0)))
-
-
-def may_be_left_out(on_invalid: str) -> Collection[str]:
-    """Return the rules that rows may break and are then left out; a part knows no shares."""
-    modes = {"error": (), "missing": (*MISSING, *UNSCORED, "correct_missing"), "drop": RULES}
-    return modes[on_invalid]
 
 
 def first_broken(name: str, row: Mapping[str, Any], file: str) -> InputError:

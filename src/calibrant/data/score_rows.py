@@ -12,7 +12,7 @@ from msgspec import structs
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.data import score_table, tables
-from calibrant.data.reading.models import Peek
+from calibrant.data.reading.candidates import Peek
 from calibrant.data.reading.roles import BESIDE, ROLES, Roles, require_column
 from calibrant.data.score_table import Scores
 from calibrant.metrics.stats.repeats import find_repeats
@@ -126,8 +126,12 @@ def rows_per_text(frame: pl.DataFrame) -> float | None:
 def counted_once(scores: Scores) -> Scores:
     """Return a table without ids with each row once, where rows stand in it several times."""
     rows = scores.frame.select(*_KEYS, "confidence", "correct")
-    if rows.height > _MANY_ROWS and _some_are_unique(rows):
-        return scores
+    if rows.height > _MANY_ROWS:
+        # Where rows from all over a large table stand there once, nearly all do.
+        subset = rows.gather_every(rows.height // _LOOKED_AT)
+        alike = rows.filter(pl.col("confidence").is_in(subset["confidence"].implode()))
+        if not alike.is_duplicated().any():
+            return scores
     again = np.zeros(rows.height, np.bool_)
     rows = rows.with_row_index("_at")
     for part in rows.partition_by(_KEYS):
@@ -149,13 +153,6 @@ def counted_once(scores: Scores) -> Scores:
         rejected=pl.concat([scores.rejected, rejected], how="diagonal_relaxed"),
         reading=structs.replace(scores.reading, repeats=text),
     )
-
-
-def _some_are_unique(rows: pl.DataFrame) -> bool:
-    """Return whether rows from all over a large table stand there once: so do nearly all then."""
-    subset = rows.gather_every(rows.height // _LOOKED_AT)
-    alike = rows.filter(pl.col("confidence").is_in(subset["confidence"].implode()))
-    return not bool(alike.is_duplicated().any())
 
 
 def answers_told_apart(

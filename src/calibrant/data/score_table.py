@@ -18,9 +18,9 @@ from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.places import bare_name
-from calibrant.data.mend.recalibration_map import MENDED, RecalibrationMap, load_maps, names_of
 from calibrant.data.reading import Reading, joined_readings
 from calibrant.data.reading.roles import require_column
+from calibrant.data.recalibration_map import MENDED, RecalibrationMap, load_maps, names_of
 from calibrant.data.rules import RULES
 
 CLUSTER = "cluster_id"
@@ -188,7 +188,10 @@ def joined_scores(parts: Sequence[Scores], source: str, *, repeats: bool) -> Sco
         Several rows of one question are repeated answers, not an error.
     """
     numbered = ["question_id" in part.assumed for part in parts]
-    paired = all(numbered) and _row_by_row(parts)
+    # Row 1 of each table may be one question, and so on.
+    heights = {p.frame.height + p.rejected.height + p.weightless.height for p in parts}
+    models = pl.concat([part.frame.select(ROW_KEYS[:2]).unique() for part in parts])
+    paired = all(numbered) and len(heights) == 1 and not models.is_duplicated().any()
     if not paired:
         own = (pl.lit(f"{part.source}:") + pl.col("question_id") for part in parts)
         every = zip(parts, numbered, own, strict=True)
@@ -201,11 +204,15 @@ def joined_scores(parts: Sequence[Scores], source: str, *, repeats: bool) -> Sco
         again = frame.select(ROW_KEYS).filter(pl.struct(ROW_KEYS).is_duplicated()).row(0)
         rule = f"two tables hold the same question, model and method: {[*again]}"
         raise InputError(rule, source=source, hint=RULES["duplicate_row"].hint)
+    rows: dict[str, list[str]] = {}
+    for part in parts:
+        for rule, numbers in part.dropped_rows.items():
+            rows.setdefault(rule, []).extend(f"{part.source}:{number}" for number in numbers)
     return Scores(
         frame,
         source,
         dict(sum((Counter(part.dropped) for part in parts), Counter[str]())),
-        _named_rows(parts),
+        rows,
         _stacked(part.rejected for part in parts),
         assumed=("question_id",) if all(numbered) and not paired else (),
         reading=joined_readings([part.reading for part in parts]),
@@ -221,24 +228,8 @@ def _with_columns(scores: Scores, **columns: pl.Expr) -> Scores:
     return scores.each(lambda part: part.with_columns(**columns) if part.width else part)
 
 
-def _row_by_row(parts: Sequence[Scores]) -> bool:
-    """Say whether row 1 of each table may be one question, and so on."""
-    rows = {part.frame.height + part.rejected.height + part.weightless.height for part in parts}
-    pairs = pl.concat([part.frame.select(ROW_KEYS[:2]).unique() for part in parts])
-    return len(rows) == 1 and not pairs.is_duplicated().any()
-
-
 def _stacked(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(list(tables), how="diagonal_relaxed")
-
-
-def _named_rows(parts: Sequence[Scores]) -> dict[str, list[str]]:
-    """Return the rows that break each rule, by the table that they stand in."""
-    rows: dict[str, list[str]] = {}
-    for part in parts:
-        for rule, numbers in part.dropped_rows.items():
-            rows.setdefault(rule, []).extend(f"{part.source}:{number}" for number in numbers)
-    return rows
 
 
 def split_weightless(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -279,7 +270,10 @@ def models_by_file(sources: Sequence[Any]) -> list[str | None]:
     # A URL is taken as it is written, a file from the root on.
     parts = (file if "://" in file else Path(os.path.abspath(file)).as_posix() for file in files)
     paths = [part.split("/") for part in parts]
-    below = _below_shared(paths)
+    shared = 0
+    while all(len(path) > shared + 1 for path in paths) and len({p[shared] for p in paths}) == 1:
+        shared += 1
+    below = [path[shared:] for path in paths]
     for names in (
         [bare_name(path[-1]) for path in paths],
         ["/".join([*path[:-1], bare_name(path[-1])]) for path in below],
@@ -290,14 +284,6 @@ def models_by_file(sources: Sequence[Any]) -> list[str | None]:
             return [next(remainder) if isinstance(s, str | Path) else None for s in sources]
     twice = next(file for file, path in zip(files, paths, strict=True) if paths.count(path) > 1)
     raise InputError("the file is given twice", source=twice, hint="give each file once")
-
-
-def _below_shared(paths: list[list[str]]) -> list[list[str]]:
-    """Return the paths below the folder that holds them all."""
-    shared = 0
-    while all(len(path) > shared + 1 for path in paths) and len({p[shared] for p in paths}) == 1:
-        shared += 1
-    return [path[shared:] for path in paths]
 
 
 def rejected_rows(bad: pl.DataFrame) -> pl.DataFrame:

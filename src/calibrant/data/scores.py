@@ -13,14 +13,14 @@ from msgspec import structs
 from calibrant.core.errors import InputError, error_source, require_choice
 from calibrant.core.hints import TABLE, Call, Hint
 from calibrant.data import rules, score_table, tables
-from calibrant.data.limits import FEW_BROKEN, FEW_UNGRADED
-from calibrant.data.mend.recalibration_map import judge_scale
+from calibrant.data.formats import FEW_BROKEN, FEW_UNGRADED
 from calibrant.data.reading import Reading
-from calibrant.data.reading.candidates import RANKS
+from calibrant.data.reading.cells import read_number, read_outcome
 from calibrant.data.reading.names import columns_called
 from calibrant.data.reading.question import right_of_errors
-from calibrant.data.reading.roles import ROLES, Roles, resolve_roles
-from calibrant.data.reading.typed import read_confidence, read_number, read_outcome
+from calibrant.data.reading.roles import ROLES, Roles, RoleSearch
+from calibrant.data.reading.scales import RANKS, read_confidence
+from calibrant.data.recalibration_map import judge_scale
 from calibrant.data.score_rows import (
     FIELD,
     answers_told_apart,
@@ -157,13 +157,9 @@ leave such rows out and have them counted
         return tables.collect(lazy.select(some), source)
 
     with error_source(name):
-        roles = resolve_roles(
-            names,
-            asked,
-            peek,
-            partial(tables.some_rows, lazy, source),
-            optional=() if required else ("correct",),
-            crossed=[name for name in names if name not in (*by, *(features or ()))],
+        sample = partial(tables.some_rows, lazy, source)
+        roles = RoleSearch(names, asked, peek, sample, () if required else ("correct",)).roles(
+            [name for name in names if name not in (*by, *(features or ()))],
             beside_others=beside_others,
         )
         if roles.derived is not None:
@@ -189,17 +185,17 @@ leave such rows out and have them counted
         frozenset(non_probability), graded=graded, labels=required, answer=bool(roles["answer"])
     )
     repeats = repeats or note is not None
-    alone = repeats or not roles["question_id"]
-    checked = _checked(frame, name, on_invalid, checks, repeats=alone)
+    checked = _checked(frame, name, on_invalid, checks, repeats=repeats or not roles["question_id"])
     # Models that stand side by side in a row answered one question.
     told_apart = {"question_id": roles["question_id"] or note or roles.models}
     told_apart |= {"model": roles["model"] or roles.models, "method": roles["method"]}
     unused = [column for column in names if column not in (*(features or ()), *by)]
+    likely = [] if roles["weights"] else columns_called("weights", unused)
     scores = replace(
         checked,
         assumed=tuple(role for role, named_by in told_apart.items() if not named_by),
         reading=structs.replace(reading, repeats=note),
-        likely_weights=None if roles["weights"] else _only("weights", unused),
+        likely_weights=likely[0] if len(likely) == 1 else None,
     )
     plain = not (roles["question_id"] or roles["weights"] or cluster or repeats)
     return counted_once(scores) if plain and required else scores
@@ -226,12 +222,6 @@ def _no_probabilities(reading: Reading) -> InputError:
     rule = f"only the order of {reading.columns['confidence']} tells, and this needs probabilities"
     call = Call("audit", TABLE, recalibrate="platt")
     return InputError(rule, hint=Hint("make some of it first: {call}", call=call))
-
-
-def _only(use: str, names: Sequence[str]) -> str | None:
-    """Return the only column that is called so."""
-    result = columns_called(use, names)
-    return result[0] if len(result) == 1 else None
 
 
 def _typed(
@@ -284,10 +274,17 @@ def _checked(
     repeats: bool,
 ) -> score_table.Scores:  # fmt: skip
     frame = frame.with_columns(rules.at_the_ends(pl.col("confidence")))
-    frame = frame.with_columns(rules.broken_rule(checks).alias("rule"))
+    # A row that breaks several rules breaks the gravest.
+    broken_rules = [pl.when(test).then(pl.lit(rule)) for rule, test in checks.items()]
+    frame = frame.with_columns(rule=pl.coalesce(broken_rules))
     # Looking for a second row of a question is quick, numbering all of them is not.
     if not repeats and frame.select(score_table.ROW_KEYS).is_duplicated().any():
-        frame = frame.with_columns(_with_duplicates())
+        # Which of the valid rows of a question counts would be a guess.
+        valid = pl.col("rule").is_null()
+        again = valid & (valid.cast(pl.Int64).cum_sum().over(*score_table.ROW_KEYS) > 1)
+        frame = frame.with_columns(
+            pl.when(again).then(pl.lit("duplicate_row")).otherwise("rule").alias("rule")
+        )
     bad = frame.filter(pl.col("rule").is_not_null())
     if bad.height == 0:
         return _clean(frame, source)
@@ -335,13 +332,6 @@ def _unscored(
         graded = graded.filter(pl.col("weights") > 0)
     missing = pl.lit(float("nan")).cast(bad.schema["confidence"]).alias("confidence")
     return graded.with_columns(missing).select(columns)
-
-
-def _with_duplicates() -> pl.Expr:
-    """Mark second and later valid rows of a question; choosing one of them would be a guess."""
-    valid = pl.col("rule").is_null()
-    again = valid & (valid.cast(pl.Int64).cum_sum().over(*score_table.ROW_KEYS) > 1)
-    return pl.when(again).then(pl.lit("duplicate_row")).otherwise("rule").alias("rule")
 
 
 def _clean(frame: pl.DataFrame, source: str) -> score_table.Scores:

@@ -1,7 +1,6 @@
 """The four tables and their versions. Further columns are carried along as features."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,13 @@ TOP_TOKENS = pl.List(pl.Struct({"token": _TEXT, "logprob": _REAL}))
 """Type of the most probable tokens at one place."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableSchema:
+class TableSchema(Struct, frozen=True):
     """Names and types of a table; `required` columns must be there."""
 
     name: str
     version: int
     required: Mapping[str, pl.DataType]
-    optional: Mapping[str, pl.DataType] = field(default_factory=dict)
+    optional: Mapping[str, pl.DataType] = {}
 
     @property
     def columns(self) -> dict[str, pl.DataType]:

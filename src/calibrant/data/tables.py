@@ -12,8 +12,8 @@ from polars.exceptions import PanicException, PolarsError
 
 from calibrant.core.errors import IN_MEMORY, InputError
 from calibrant.data import formats
+from calibrant.data.formats import limit, limit_hint
 from calibrant.data.json_tables import bad_row, json_notes, scan_json
-from calibrant.data.limits import limit, limit_hint
 from calibrant.data.places import fetched, read_database
 from calibrant.data.text_tables import scan_text_table, text_notes
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from calibrant.data.formats import (
     MARKED,
     file_format,
     first_bytes,
+    once_per_file,
     packed_by,
     plain_text,
     separator_of,
@@ -60,7 +61,8 @@ def scan_text_table(
     groups
         Columns whose values name groups: decimal numbers in them are read as they are written.
     """
-    kind = _kind_of(path)
+    with error_source(str(path)):
+        kind = _kind_of(path)
     if kind.schema is None:
         # Reading says what is wrong.
         return _lazy(path, kind.separator, kind.as_is, infer_schema_length=None)
@@ -77,10 +79,10 @@ def scan_text_table(
 
 def read_cells(path: Path) -> pl.DataFrame:
     """Return a text table with every cell as it is written, after the same checks."""
-    kind = _kind_of(path)
-    if loose := _loose(path):
-        names = next(csv.reader(io.StringIO(loose.text.decode())))
-        with error_source(str(path)):
+    with error_source(str(path)):
+        kind = _kind_of(path)
+        if loose := _loose(path):
+            names = next(csv.reader(io.StringIO(loose.text.decode())))
             check_repeated(re.sub(r" \[\d+\]$", "", name) for name in names)
     table = _lazy(path, kind.separator, kind.as_is, infer_schema=False).collect()
     return table.rename({name: name.strip() or name for name in table.columns})
@@ -115,16 +117,9 @@ class _Kind(NamedTuple):
     as_is: bool
 
 
+@once_per_file
 def _kind_of(path: Path) -> _Kind:
-    stat = path.stat()
-    with error_source(str(path)):
-        return _looked_at(path, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=64)
-def _looked_at(path: Path, changed: int, size: int) -> _Kind:
-    """Look at a table once; time and size of the file tell whether it is still the same."""
-    del changed, size
+    """Look at a table once."""
     loose = _loose(path)
     packing, head = packed_by(path), b"" if loose else _header(path)
     marked, one_kind = head.startswith(MARKED), b"\r" not in head or b"\n" in head
@@ -163,15 +158,9 @@ def _header(path: Path) -> bytes:
     raise InputError(rule, hint="give a file whose first line names the columns")
 
 
+@partial(once_per_file, most=8)
 def _loose(path: Path) -> Loose | None:
     """Return a table that has more than a header and rows without the rest; None for others."""
-    stat = path.stat()
-    return _loose_of(path, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=8)
-def _loose_of(path: Path, *stamp: int) -> Loose | None:
-    del stamp
     with error_source(str(path)):
         if file_format(path) == "workbook":
             return workbook(path)

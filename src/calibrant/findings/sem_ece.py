@@ -13,9 +13,8 @@ from calibrant.core.arrays import Estimate, RngLike, as_generator
 from calibrant.findings.documents.audits import PlaneCell
 from calibrant.metrics.binned import reliability_bins
 from calibrant.metrics.semantic import estimators, theory
-from calibrant.metrics.semantic.chance import noise_floor
 from calibrant.metrics.semantic.draws import ConvergencePoint, convergence_curve, gap_slope
-from calibrant.metrics.semantic.pool import DrawPool, pool_draws
+from calibrant.metrics.semantic.pool import DrawPool, noise_floor, pool_draws
 from calibrant.metrics.semantic.theory import density_bound, ece_bound, near_an_edge
 from calibrant.metrics.semantic.unlimited import unlimited_draws_ece
 from calibrant.metrics.stats.intervals import wald_interval

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -13,19 +13,11 @@ import polars as pl
 from msgspec.structs import replace
 
 from calibrant.core.arrays import EstimateEntry, Floats, Mask
-from calibrant.data.judge_cells import RatingScale
-from calibrant.data.judge_table import JudgeTable
-from calibrant.data.mend import RecalibrationMap
+from calibrant.data.judge_table import JudgeTable, RatingScale
+from calibrant.data.recalibration_map import RecalibrationMap
 from calibrant.findings.documents import labels
+from calibrant.labels import people_ratings
 from calibrant.labels.labelling.stopping import labels_for_precision
-from calibrant.labels.people_ratings import (
-    PeoplePool,
-    biases,
-    contrast,
-    lenience,
-    people_mean,
-    score_map,
-)
 from calibrant.metrics.stats import judges
 from calibrant.metrics.stats.multiplicity import holm
 from calibrant.metrics.stats.regressions import Strengths, pair_strengths
@@ -67,12 +59,12 @@ class JudgeView:
         return self.scale.unit(self.score)
 
     @cached_property
-    def pool(self) -> PeoplePool:
+    def pool(self) -> people_ratings.PeoplePool:
         """Scores and ratings between 0 and 1 as a pool, with models where each row has one."""
         table = self.table
         model = table.sides[:, 0] if table.sides.shape[1] == 1 else None
         people = table.human_scale.unit(judges.row_mean(table.people))
-        return PeoplePool(self.unit, people, model, table.item)
+        return people_ratings.PeoplePool(self.unit, people, model, table.item)
 
     @cached_property
     def strengths(self) -> Strengths | None:
@@ -84,14 +76,7 @@ class JudgeView:
 
 
 def judge_entry(
-    view: JudgeView,
-    *,
-    by: Sequence[str] = (),
-    precision: float | None = None,
-    cost: float | None = None,
-    seed: int = 0,
-    about: Mapping[str, Any],
-    path: str | None = None,
+    view: JudgeView, options: Mapping[str, Any], origin: Mapping[str, Any]
 ) -> tuple[labels.JudgeEntry, RecalibrationMap]:
     """Return the entry of one judge, and the map behind it.
 
@@ -99,43 +84,44 @@ def judge_entry(
     ----------
     view
         The judge beside people.
-    by
-        Columns whose values get a mean of their own.
-    precision
-        Half the width that the interval of people's mean should have, in people's units.
-    cost
-        What one verdict costs.
-    seed
-        Seed of the map's folds and draws.
-    about
-        Where the map comes from, for its file.
-    path
-        Where the map is kept.
+    options
+        Those of the verb that bear on one judge: ``by``, ``precision``, ``cost``, ``seed`` and
+        ``save``.
+    origin
+        Where the ratings come from, for the map's file.
     """
-    table, pool, scale = view.table, view.pool, view.table.human_scale
-    rated, mean = pool.known, _mean(view)
-    fitted = score_map(view.unit[rated], pool.people[rated], seed=seed, about=about)
+    table, pool, rated, mean = view.table, view.pool, view.pool.known, _mean(view)
+    judge, people = ([scale.low, scale.high] for scale in (view.scale, table.human_scale))
+    fitted_on = {**origin, "judge_scale": judge, "people_scale": people}
+    # A judge scores answers of every model: its column alone is the name of the map.
+    about = {"model": "", "method": view.name, "fitted_on": {**fitted_on, "labels_by": "people"}}
+    fitted = people_ratings.score_map(
+        view.unit[rated], pool.people[rated], seed=options.get("seed", 0), about=about
+    )
+    words, costs, path = list(view.scale.words), options.get("cost") or {}, options.get("save")
+    # The price of a panel is the sum of its members'.
+    members = [view.name] if view.name in table.scores else [*table.scores]
     entry = labels.JudgeEntry(
         judge=view.name,
         n=view.score.size,
         labels=int(rated.sum()),
         scale=labels.JudgeScale(
-            kind=table.kind,
-            judge=view.scale.ends,
-            people=scale.ends,
-            words=list(view.scale.words),
-            same=view.same,
+            kind=table.kind, judge=judge, people=people, words=words, same=view.same
         ),
         people_mean=mean,
         map=list(_map(view, fitted)),
-        bias=list(biases(table, view.score, same=view.same)),
+        bias=list(people_ratings.biases(table, view.score, same=view.same)),
         models=list(_models(view)),
-        groups=[group for column in by for group in _groups(view, column)],
+        groups=[
+            _judged(view, name, rows, rows)
+            for column in options.get("by", ())
+            for name, rows in people_ratings.named_values(table.frame[column].cast(pl.String))
+        ],
         pairs=_pairs(view),
-        labels_needed=_labels_needed(mean, view.score.size, precision, scale.span),
+        labels_needed=_labels_needed(view, mean.combined, options.get("precision")),
         disagreements=list(_disagreements(view)),
-        cost=cost,
-        path=path,
+        cost=sum(costs[name] for name in members) if {*members} <= costs.keys() else None,
+        path=None if path is None else str(path),
         **_agreement(view),
     )
     return entry, fitted
@@ -150,17 +136,18 @@ def _units(estimate: EstimateEntry, view: JudgeView, *, lead: bool = False) -> E
 
 
 def _mean(view: JudgeView) -> labels.PeopleMean:
-    pool = view.pool
-    both, alone = people_mean(pool), people_mean(PeoplePool(None, pool.people))
+    pool, left = view.pool, 1.0 - float(view.pool.known.mean())
+    both = people_ratings.people_mean(pool)
+    alone = people_ratings.people_mean(people_ratings.PeoplePool(None, pool.people))
     n, ratio = int(pool.known.sum()), both.error / alone.error
     # Where every row is rated, what the judge is worth is what it would be on others like them.
-    rest = 1 / pool.people.size if pool.left else 0.0
+    rest = 1 / pool.people.size if left else 0.0
     needed = 1 / (ratio**2 * (1 / n - rest) + rest)
     return labels.PeopleMean(
-        combined=_units(both.estimate(left=pool.left), view),
-        people_only=_units(alone.estimate(left=pool.left), view),
+        combined=_units(both.estimate(left=left), view),
+        people_only=_units(alone.estimate(left=left), view),
         judge_only=float(view.score.mean()) if view.same else None,
-        lenience=_units(lenience(pool).estimate(), view, lead=True),
+        lenience=_units(people_ratings.lenience(pool).estimate(), view, lead=True),
         width_ratio=ratio,
         labels_saved=max(0, round(needed - n)),
     )
@@ -170,6 +157,7 @@ def _agreement(view: JudgeView) -> dict[str, Any]:
     """Return order and kappa, and the same among people with the difference."""
     rated, n = view.pool.known, int(view.pool.known.sum())
     score, people = view.score[rated], view.table.people[rated]
+    estimate = judges.jackknife_estimate
     statistic = judges.same_side if view.table.kind == "pairs" else judges.right_order
     order, peers = judges.agreement(statistic, score, people)
     kappa, kin = judges.agreement(judges.quadratic_kappa, score, people)
@@ -177,13 +165,13 @@ def _agreement(view: JudgeView) -> dict[str, Any]:
     among = None if peers is None or kin is None else labels.PeopleAgreement(
         count=people.shape[1],
         items=twice,
-        order=peers.estimate(twice, judges.SHARE),
-        kappa=kin.estimate(twice, judges.KAPPA) if view.same else None,
-        order_difference=order.minus(peers).estimate(twice, None),
-        kappa_difference=kappa.minus(kin).estimate(twice, None) if view.same else None,
+        order=estimate(peers, twice, judges.SHARE),
+        kappa=estimate(kin, twice, judges.KAPPA) if view.same else None,
+        order_difference=estimate(order - peers, twice),
+        kappa_difference=estimate(kappa - kin, twice) if view.same else None,
     )  # fmt: skip
-    own_kappa = kappa.estimate(n, judges.KAPPA) if view.same else None
-    return {"order": order.estimate(n, judges.SHARE), "kappa": own_kappa, "people": among}
+    own_kappa = estimate(kappa, n, judges.KAPPA) if view.same else None
+    return {"order": estimate(order, n, judges.SHARE), "kappa": own_kappa, "people": among}
 
 
 def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[labels.ScoreMeaning]:
@@ -193,10 +181,9 @@ def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[labels.ScoreMean
     if scores.size > _VALUES:
         ranks = np.linspace(0.02, 0.98, _VALUES)
         scores = np.unique(np.round(np.quantile(judge, ranks), _DIGITS))
-    finite = np.isfinite(people)
-    nearest = np.abs(judge[finite][:, None] - scores).argmin(axis=1)
+    nearest = np.abs(judge[:, None] - scores).argmin(axis=1)
     for place, score in enumerate(scores.tolist()):
-        ratings = people[finite][nearest == place]
+        ratings = people[(nearest == place) & view.pool.known]
         value, (low, high) = fitted.probability(score), fitted.interval(score)
         yield labels.ScoreMeaning(
             score=view.scale.rating(score), value=scale.rating(value), low=scale.rating(low),
@@ -210,87 +197,74 @@ def _models(view: JudgeView) -> Iterator[labels.JudgedModel]:
     sides, strengths, models = view.table.sides, view.strengths, len(view.table.models)
     for code, name in enumerate(view.table.models):
         beside_mean = np.eye(models)[code] - 1 / models
+        model = _judged(view, name, (sides == code).any(axis=1), sides[:, 0] == code)
         strength = strengths.combined(beside_mean).estimate() if strengths else None
-        yield _judged(view, name, (sides == code).any(axis=1), sides[:, 0] == code, strength)
+        yield replace(model, strength=strength)
 
 
-def _groups(view: JudgeView, column: str) -> Iterator[labels.JudgedModel]:
-    values = view.table.frame[column].cast(pl.String)
-    for value in values.drop_nulls().unique().sort().to_list():
-        rows = (values == value).fill_null(False).to_numpy()
-        yield _judged(view, f"{column} = {value}", rows, rows, None)
-
-
-def _judged(
-    view: JudgeView, name: str, rows: Mask, first: Mask, strength: EstimateEntry | None
-) -> labels.JudgedModel:
-    mean, rated = contrast(view.pool, [rows], first=first), int((rows & view.pool.known).sum())
-    pairs = view.table.kind == "pairs"
+def _judged(view: JudgeView, name: str, rows: Mask, first: Mask) -> labels.JudgedModel:
+    mean = people_ratings.contrast(view.pool, [rows], first=first)
+    rated, pairs = int((rows & view.pool.known).sum()), view.table.kind == "pairs"
     judge = np.where(first, view.unit, 1 - view.unit) if pairs else view.score
+    combined = _units(mean.estimate(), view) if mean else EstimateEntry(n=rated)
     return labels.JudgedModel(
-        name=name,
-        n=int(rows.sum()),
-        labels=rated,
-        combined=_units(mean.estimate(), view) if mean else EstimateEntry(n=rated),
-        judge_only=float(judge[rows].mean()),
-        strength=strength,
-    )
+        name=name, n=int(rows.sum()), labels=rated, combined=combined,
+        judge_only=float(judge[rows].mean()), strength=None,
+    )  # fmt: skip
 
 
 def _pairs(view: JudgeView) -> list[labels.JudgedPair]:
     """Return people's preference between each two models, Holm over all of them."""
-    models = view.table.models
-    result = [(a, b, *lead) for a, b in _compared(view) if (lead := _lead(view, a, b))]
-    left_out = len(models) * (len(models) - 1) // 2 - len(result)
-    adjusted = holm(np.array([p for *_, p in result] + [1.0] * left_out))
-    return [
-        labels.JudgedPair(a=models[a], b=models[b], p_adjusted=float(p), **parts)
-        for (a, b, parts, _), p in zip(result, adjusted, strict=False)
-    ]
-
-
-def _compared(view: JudgeView) -> Iterator[tuple[int, int]]:
     sides, rate, models = view.table.sides, view.pool.rate, len(view.table.models)
-    if models <= _MOST_MODELS:
-        yield from combinations(range(models), 2)
-        return
-    wins = zip(sides.T, (rate, 1 - rate), strict=False)
-    total = np.sum([np.bincount(side, part, models) for side, part in wins], axis=0)
-    best = int(np.argmax(total / np.maximum(np.bincount(sides.ravel(), minlength=models), 1)))
-    yield from ((best, peer) for peer in range(models) if peer != best)
+    pairs = list(combinations(range(models), 2))
+    if models > _MOST_MODELS:
+        wins = zip(sides.T, (rate, 1 - rate), strict=False)
+        total = np.sum([np.bincount(side, part, models) for side, part in wins], axis=0)
+        count = np.bincount(sides.ravel(), minlength=models)
+        best = int(np.argmax(total / np.maximum(count, 1)))
+        pairs = [(best, peer) for peer in range(models) if peer != best]
+    leads = [lead for a, b in pairs if (lead := _lead(view, a, b))]
+    left_out = models * (models - 1) // 2 - len(leads)
+    adjusted = holm(np.array([lead.p_adjusted for lead in leads] + [1.0] * left_out))
+    return [replace(lead, p_adjusted=float(p)) for lead, p in zip(leads, adjusted, strict=False)]
 
 
-def _lead(view: JudgeView, a: int, b: int) -> tuple[dict[str, Any], float] | None:
-    """Return by how much people put one model above another, and the p-value.
+def _lead(view: JudgeView, a: int, b: int) -> labels.JudgedPair | None:
+    """Return by how much people put one model above another, its p-value not yet corrected.
 
     Of pairs that is how much stronger it is, and how often it wins.
     """
     pool, table, strengths = view.pool, view.table, view.strengths
+    win_rate = strength = None
     if strengths is None:
-        gap = contrast(pool, [table.sides[:, 0] == code for code in (a, b)], beyond=True)
+        sides = [table.sides[:, 0] == code for code in (a, b)]
+        gap = people_ratings.contrast(pool, sides, beyond=True)
         if gap is None or table.kind == "pairs":
             return None
         difference = _units(gap.estimate(), view, lead=True)
-        return {"difference": difference, "win_rate": None, "strength": None}, gap.p_value
-    first = (table.sides == (a, b)).all(axis=1)
-    rows = first | (table.sides == (b, a)).all(axis=1)
-    wins = contrast(pool, [rows], first=first, beyond=True)
-    models = np.eye(len(table.models))
-    gap = strengths.combined(models[a] - models[b], int((rows & pool.known).sum()))
-    win_rate, strength = wins and _units(wins.estimate(), view), gap.estimate()
-    return {"difference": strength, "win_rate": win_rate, "strength": strength}, gap.p_value
+    else:
+        first = (table.sides == (a, b)).all(axis=1)
+        rows = first | (table.sides == (b, a)).all(axis=1)
+        wins = people_ratings.contrast(pool, [rows], first=first, beyond=True)
+        models = np.eye(len(table.models))
+        gap = strengths.combined(models[a] - models[b], int((rows & pool.known).sum()))
+        win_rate = _units(wins.estimate(), view) if wins else None
+        strength = difference = gap.estimate()
+    return labels.JudgedPair(
+        a=table.models[a], b=table.models[b], difference=difference, win_rate=win_rate,
+        strength=strength, p_adjusted=gap.p_value,
+    )  # fmt: skip
 
 
 def _labels_needed(
-    mean: labels.PeopleMean, items: int, precision: float | None, span: float
+    view: JudgeView, mean: EstimateEntry, precision: float | None
 ) -> labels.LabelsNeeded | None:
     """Return how many labels make the interval as narrow as asked, by default half as wide."""
-    _, low, high = mean.combined.ends
-    half = (high - low) / 2
-    if half <= 0:
+    _, low, high = mean.ends
+    if (half := (high - low) / 2) <= 0:
         return None
-    target = precision or float(f"{_NARROWER * half:.1g}")
-    whole = labels_for_precision(int(mean.combined.n or 0), items, half / span, target / span)
+    target, span = precision or float(f"{_NARROWER * half:.1g}"), view.table.human_scale.span
+    whole = labels_for_precision(int(mean.n or 0), view.score.size, half / span, target / span)
     return labels.LabelsNeeded(precision=target, labels=whole)
 
 
@@ -298,15 +272,14 @@ def _disagreements(view: JudgeView) -> Iterator[labels.Disagreement]:
     """Yield the ratings that surprise most, given the judge's scores of the others."""
     table, pool, scale = view.table, view.pool, view.table.human_scale
     surprise = np.where(pool.known, np.abs(pool.people - pool.rate), -1.0)
-    names = (table.columns.question, table.columns.model, table.columns.answer)
+    columns = table.columns
+    names = {"question": columns.question, "model": columns.model, "text": columns.answer}
     for row in np.argsort(-surprise, kind="stable")[: min(_DISAGREEMENTS, pool.known.sum())]:
-        cells = table.frame.row(int(row), named=True)
-        texts = (None if (cell := cells.get(name or "")) is None else str(cell)[:_LETTERS]
-                 for name in names)  # fmt: skip
+        cells = {role: name and table.frame[int(row), name] for role, name in names.items()}
         yield labels.Disagreement(
             row=int(table.rows[row]),
             judge=float(view.score[row]),
             people=scale.rating(float(pool.people[row])),
             expected=scale.rating(float(pool.rate[row])),
-            **dict(zip(("question", "model", "text"), texts, strict=True)),
+            **{k: None if cell is None else str(cell)[:_LETTERS] for k, cell in cells.items()},
         )

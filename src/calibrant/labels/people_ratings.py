@@ -15,8 +15,8 @@ from scipy.special import bdtr, betaincinv, chdtrc, erfc, expit, logit
 
 from calibrant.core.arrays import EstimateEntry, Floats, Indices, Mask, named_stream
 from calibrant.data.judge_table import JudgeTable
-from calibrant.data.mend import RecalibrationMap
-from calibrant.data.mend.estimator import CERTAINTY, map_of_curve
+from calibrant.data.mend import CERTAINTY, map_of_curve
+from calibrant.data.recalibration_map import RecalibrationMap
 from calibrant.findings.documents.entries import UNDEFINED
 from calibrant.findings.documents.labels import JudgeBias
 from calibrant.labels.labelling.pools import LabelPool, cross_fitted, features
@@ -45,8 +45,20 @@ def score_map(
     curve = fit_curve(labels, named_stream(seed, "mend", "promise"))
     # The map is the answer here: what it gains over the scores, on another scale, says nothing.
     promise = {"off_by": curve.off_by, "certainty": CERTAINTY}
-    fitted = map_of_curve(curve, labels, promise=promise, **about)
-    return _two_rates(fitted, judge, people) if np.unique(judge).size == 2 else fitted
+    fitted, scores = map_of_curve(curve, labels, promise=promise, **about), np.unique(judge)
+    if scores.size != 2:
+        return fitted
+    rates = [_jeffreys(people[judge == score]) for score in scores]
+    value, low, high = (tuple(part) for part in logit(rates).T.tolist())
+    rising, knots = value[1] >= value[0], tuple(scores.tolist())
+    return structs.replace(fitted, knots=knots, log_odds=value, low=low, high=high, rising=rising)
+
+
+def _jeffreys(y: Floats) -> list[float]:
+    """Return a rate with its ends, by labels that count by how far they spread."""
+    n = y.size / dispersion(y, np.full(y.size, y.mean()))
+    yes, no = n * y.mean() + 0.5, n * (1 - y.mean()) + 0.5
+    return [yes / (yes + no), *betaincinv(yes, no, [0.025, 0.975])]
 
 
 def dispersion(people: Floats, rate: Floats) -> float:
@@ -57,25 +69,8 @@ def dispersion(people: Floats, rate: Floats) -> float:
     >>> round(dispersion(np.array([0.25, 0.5, 0.75] * 20), np.full(60, 0.5)), 2)
     0.29
     """
-    display = float(((people - rate) ** 2).sum()) + 0.25
-    return float(
-        np.clip(_SPREAD * display / (float((rate * (1 - rate)).sum()) + 0.25), _LEAST, 1.0)
-    )
-
-
-def _two_rates(fitted: RecalibrationMap, judge: Floats, people: Floats) -> RecalibrationMap:
-    scores = np.unique(judge)
-    parts = []
-    for score in scores:
-        y = people[judge == score]
-        n = y.size / min(dispersion(y, np.full(y.size, y.mean())), 1.0)
-        yes, no = n * y.mean() + 0.5, n * (1 - y.mean()) + 0.5
-        parts.append([yes / (yes + no), *betaincinv(yes, no, [0.025, 0.975])])
-    value, low, high = (tuple(logit(np.array(part)).tolist()) for part in zip(*parts, strict=True))
-    return structs.replace(
-        fitted, knots=tuple(scores.tolist()), log_odds=value, low=low, high=high,
-        rising=bool(value[1] >= value[0]),
-    )  # fmt: skip
+    spread, usual = ((people - rate) ** 2).sum(), (rate * (1 - rate)).sum()
+    return float(np.clip(_SPREAD * (spread + 0.25) / (usual + 0.25), _LEAST, 1.0))
 
 
 # Labels of each model from which on the model itself helps to predict what people say.
@@ -109,27 +104,18 @@ class PeoplePool:
         """Which items have a rating."""
         return np.isfinite(self.people)
 
-    @property
-    def left(self) -> float:
-        """Share of the items without a rating."""
-        return 1.0 - float(self.known.mean())
-
     @cached_property
     def rate(self) -> Floats:
         """A predicted rating of every item; an item's own rating is not in its own."""
-        lab = np.flatnonzero(self.known)
-        pool = LabelPool(np.full(self.people.size, 0.5), self.people, self._side())
+        lab, side = np.flatnonzero(self.known), None
+        if self.judge is not None:
+            side = self.judge[:, None]
+            if self.model is not None and self.model.max() > 0:
+                each = np.eye(int(self.model.max()) + 1)[self.model]
+                if each[lab].sum(axis=0).min() >= _LABELS_A_MODEL:
+                    side = np.column_stack([side, each])
+        pool = LabelPool(np.full(self.people.size, 0.5), self.people, side)
         return cross_fitted(features(pool), lab, self.people[lab], np.ones(lab.size))
-
-    def _side(self) -> Floats | None:
-        if self.judge is None:
-            return None
-        if self.model is None:
-            return self.judge[:, None]
-        count = np.bincount(self.model[self.known], minlength=int(self.model.max()) + 1)
-        if count.size < 2 or count.min() < _LABELS_A_MODEL:
-            return self.judge[:, None]
-        return np.column_stack([self.judge, np.eye(count.size)[self.model]])
 
 
 def people_mean(pool: PeoplePool) -> MeanError:
@@ -223,8 +209,7 @@ def contrast(
     item = np.arange(residual.size) if pool.item is None else pool.item
     total = np.bincount(item, influence)
     each = total[np.unique(item[pool.known & (influence != 0.0)])]
-    df = judges.kurtosis_df(each) if each.size else 3.0
-    df = max(min(df, 2.0 * min(counts) + judges.PULL), 3.0)
+    df = max(min(judges.kurtosis_df(each), 2.0 * min(counts) + judges.PULL), 3.0)
     return MeanError(value, float(np.sqrt(total @ total + added)), df, int(sum(counts)))
 
 
@@ -241,13 +226,12 @@ def choice_p_value(pool: PeoplePool) -> float:
     error = float(np.sqrt(rank.var(ddof=1) * n * remainder / mask.size))
     shift = float(rank[mask].sum() - n * rank.mean())
     p_rank = float(erfc(abs(shift) / error / 2**0.5)) if error > 0 else 1.0
-    p_model = 1.0
-    if pool.model is not None:
-        rows = np.bincount(pool.model).astype(np.float64)
+    p_model, share = 1.0, n / mask.size
+    if pool.model is not None and pool.model.max() > 0:
+        rows = np.bincount(pool.model)
         rated = np.bincount(pool.model[mask], minlength=rows.size)
-        share = n / mask.size
         square = ((rated - share * rows) ** 2 / (rows * share * (1 - share))).sum()
-        p_model = float(chdtrc(max(rows.size - 1, 1), square)) if rows.size > 1 else 1.0
+        p_model = float(chdtrc(rows.size - 1, square))
     return min(1.0, 2 * min(p_rank, p_model))
 
 
@@ -269,7 +253,7 @@ def biases(table: JudgeTable, score: Floats, *, same: bool) -> Iterator[JudgeBia
         Whether people rate on the judge's scale.
     """
     if table.kind == "pairs":
-        yield from (*_position(table, score), *_longer(table, score))
+        yield from _pair_leans(table, score)
         return
     single = np.isfinite(table.people).sum(axis=1).max() < 2
     for kind, name, choice in _parts(table):
@@ -282,21 +266,23 @@ def biases(table: JudgeTable, score: Floats, *, same: bool) -> Iterator[JudgeBia
 
 
 def _parts(table: JudgeTable) -> Iterator[tuple[str, str, Mask]]:
+    """Yield models, values of a feature, and the rows above the middle of one with many values."""
     for code, name in enumerate(table.models):
         yield "model", name, table.sides[:, 0] == code
     for column in table.columns.features:
-        yield from _feature_parts(column, table.frame[column])
+        values, is_number = table.frame[column], table.frame[column].dtype.is_numeric()
+        if not is_number and values.drop_nulls().n_unique() <= _MOST_VALUES:
+            yield from (("feature", name, rows) for name, rows in named_values(values))
+            continue
+        size, length = _sizes(values), not is_number or _LENGTH.search(column)
+        middle = float(np.nanmedian(size))
+        yield "length" if length else "feature", f"{column} above {middle:g}", size > middle
 
 
-def _feature_parts(column: str, values: pl.Series) -> Iterator[tuple[str, str, Mask]]:
-    distinct = values.drop_nulls().unique()
-    if not values.dtype.is_numeric() and len(distinct) <= _MOST_VALUES:
-        for value in distinct.sort().to_list():
-            yield "feature", f"{column} = {value}", (values == value).fill_null(False).to_numpy()
-        return
-    size, length = _sizes(values), not values.dtype.is_numeric() or _LENGTH.search(column)
-    middle = float(np.nanmedian(size))
-    yield "length" if length else "feature", f"{column} above {middle:g}", size > middle
+def named_values(column: pl.Series) -> Iterator[tuple[str, Mask]]:
+    """Yield the values of a column by name, with the rows of each."""
+    for value in column.drop_nulls().unique().sort():
+        yield f"{column.name} = {value}", (column == value).fill_null(False).to_numpy()
 
 
 def _sizes(values: pl.Series) -> Floats:
@@ -306,33 +292,32 @@ def _sizes(values: pl.Series) -> Floats:
     return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def _position(table: JudgeTable, score: Floats) -> Iterator[JudgeBias]:
-    if table.swapped is not None:
-        first = int(((score == 1) & (table.swapped == 0)).sum())
-        second = int(((score == 0) & (table.swapped == 1)).sum())
-        yield _flips(first, second, score.size)
-    elif table.first is not None:
-        yield _beside(
-            "position", "the first", table.first == 1, score, judges.row_mean(table.people)
-        )
-
-
-def _longer(table: JudgeTable, score: Floats) -> Iterator[JudgeBias]:
-    """Yield whether the longer answer is picked more often than people pick it, and than chance.
+def _pair_leans(table: JudgeTable, score: Floats) -> Iterator[JudgeBias]:
+    """Yield the lean to a place, and to the longer answer beyond people and beyond chance.
 
     A judge that is noisy picks less often what people prefer, whatever that is: only beyond
     one half, on the side away from people, is it a lean of its own.
     """
-    if len(table.columns.features) != 2:
-        return
-    a, b = (_sizes(table.frame[name]) for name in table.columns.features)
-    unlike = np.isfinite(a) & np.isfinite(b) & (a != b)
-    people = judges.row_mean(table.people)[unlike]
-    result = _beside("length", "the longer", (a > b)[unlike], score[unlike], people)
-    longer = np.where(a > b, score, 1 - score)[unlike]
-    up, down = int((longer > 0.5).sum()), int((longer < 0.5).sum())
-    beyond = (result.value or 0.0) * (up - down) > 0
-    yield structs.replace(result, p=max(result.p or 0.0, sign_test(up, down)) if beyond else 1.0)
+    people = judges.row_mean(table.people)
+    if table.swapped is not None:
+        change = score - table.swapped
+        change = change[np.abs(change) == 1.0]
+        n, share = change.size, float((change > 0).mean()) if change.size else 0.5
+        reach = 1.96 * ((share * (1 - share) * n + 1.0) / (n + 4.0) / max(n, 1)) ** 0.5
+        low, high = max(share - 0.5 - reach, -0.5), min(share - 0.5 + reach, 0.5)
+        ends = EstimateEntry(value=share - 0.5, low=low, high=high, n=score.size)
+        yield _lean("position", "the first", "both orders", ends, sign_test(change),
+                    judge_share=share, flips=n)  # fmt: skip
+    elif table.first is not None:
+        yield _beside("position", "the first", table.first == 1, score, people)
+    if len(table.columns.features) == 2:
+        a, b = (_sizes(table.frame[name]) for name in table.columns.features)
+        unlike = np.isfinite(a) & np.isfinite(b) & (a != b)
+        longer = (a > b)[unlike]
+        lean = _beside("length", "the longer", longer, score[unlike], people[unlike])
+        sides = np.where(longer, score[unlike], 1 - score[unlike]) - 0.5
+        beyond = (lean.value or 0.0) * np.sign(sides).sum() > 0
+        yield structs.replace(lean, p=max(lean.p or 0.0, sign_test(sides)) if beyond else 1.0)
 
 
 def _beside(kind: str, name: str, side: Mask, score: Floats, ratings: Floats) -> JudgeBias:
@@ -343,32 +328,21 @@ def _beside(kind: str, name: str, side: Mask, score: Floats, ratings: Floats) ->
     n = max(difference.size, 1)
     value = float(difference.sum()) / n
     reach = 1.96 * float(np.sqrt(((difference - value) ** 2).sum() + 1.0)) / n
-    p = sign_test(int((difference > 0).sum()), int((difference < 0).sum()))
     ends = EstimateEntry(value=value, low=value - reach, high=value + reach, n=n)
     by_people = float(people[finite].mean()) if finite.any() else None
-    return _lean(kind, name, "beside people", ends, p,
+    return _lean(kind, name, "beside people", ends, sign_test(difference),
                  judge_share=float(judge.mean()), people_share=by_people)  # fmt: skip
 
 
-def _flips(first: int, second: int, rows: int) -> JudgeBias:
-    """Return how far the verdicts that flip with the order go to the first place."""
-    n = first + second
-    share = first / n if n else 0.5
-    reach = 1.96 * ((share * (1 - share) * n + 1.0) / (n + 4.0) / max(n, 1)) ** 0.5
-    low, high = max(share - 0.5 - reach, -0.5), min(share - 0.5 + reach, 0.5)
-    ends = EstimateEntry(value=share - 0.5, low=low, high=high, n=rows)
-    return _lean("position", "the first", "both orders", ends, sign_test(first, second),
-                 judge_share=share, flips=n)  # fmt: skip
-
-
-def sign_test(more: int, less: int) -> float:
-    """Return the exact two-sided p-value of 'both as often'.
+def sign_test(values: Floats) -> float:
+    """Return the exact two-sided p-value of 'above 0 as often as below'.
 
     Examples
     --------
-    >>> round(sign_test(32, 13), 4)
+    >>> round(sign_test(np.repeat([1.0, -1.0], [32, 13])), 4)
     0.0066
     """
+    more, less = int((values > 0).sum()), int((values < 0).sum())
     return min(1.0, 2 * float(bdtr(min(more, less), more + less, 0.5)))
 
 
@@ -376,6 +350,5 @@ def _lean(
     kind: str, name: str, method: str, ends: EstimateEntry = UNDEFINED, p: float | None = None,
     **shares: Any,
 ) -> JudgeBias:  # fmt: skip
-    parts: dict[str, Any] = {"value": ends.value, "low": ends.low, "high": ends.high, "p": p}
-    return JudgeBias(kind=kind, name=name, **parts, method=method, labels=int(ends.n or 0),
-                     **shares)  # fmt: skip
+    return JudgeBias(kind=kind, name=name, value=ends.value, low=ends.low, high=ends.high, p=p,
+                     method=method, labels=int(ends.n or 0), **shares)  # fmt: skip

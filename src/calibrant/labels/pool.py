@@ -142,16 +142,8 @@ def open_pool(
                 hint="label the new rows as a table of their own",
             )
     in_file = int(np.isfinite(outcomes).sum())
-    return OpenPool(
-        session,
-        source,
-        dict(scores.dropped),
-        judge,
-        peers,
-        in_file,
-        scores.reading,
-        scores.assumed,
-    )
+    dropped, reading = dict(scores.dropped), scores.reading
+    return OpenPool(session, source, dropped, judge, peers, in_file, reading, scores.assumed)
 
 
 def states_confidence(table: Any) -> bool:
@@ -175,10 +167,8 @@ def _place(table: Any, labels: str | Path | None) -> Path:
         return Path(labels)
     place = table.path if isinstance(table, Study) else table
     if not isinstance(place, str | Path):
-        raise InputError(
-            "a table in memory has no place beside it for its labels",
-            hint=Hint("say where to keep them with {labels}", labels="labels.sqlite"),
-        )
+        hint = Hint("say where to keep them with {labels}", labels="labels.sqlite")
+        raise InputError("a table in memory has no place beside it for its labels", hint=hint)
     return store_path(place)
 
 

@@ -14,8 +14,8 @@ from scipy.special import ndtr
 
 from calibrant.comparison.compare import TableReader
 from calibrant.comparison.decision import ALPHA, adjusted
-from calibrant.comparison.entries import SPREAD, described_gaps
-from calibrant.comparison.evidence import normal_interval
+from calibrant.comparison.entries import SPREAD
+from calibrant.comparison.evidence import described_gaps, normal_interval
 from calibrant.comparison.pipeline import ComparisonOptions, pair_views, surveys
 from calibrant.comparison.questions import QuestionBlock, align_models
 from calibrant.comparison.survey import graded_sums, paired_gap

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from calibrant.core.arrays import Estimate, Floats
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.findings.verification import VerificationBlock
-from calibrant.findings.verification_cells import SlopeEntry
+from calibrant.findings.verification import SlopeEntry, VerificationBlock
 from calibrant.labels import formulas
 from calibrant.labels.plan import Goal
 from calibrant.labels.published import (

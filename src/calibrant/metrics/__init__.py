@@ -14,6 +14,7 @@ from calibrant.metrics.corp import corp as corp
 if TYPE_CHECKING:
     from calibrant.metrics.binned import ReliabilityBins as ReliabilityBins
     from calibrant.metrics.binned import ece as ece
+    from calibrant.metrics.binned import ece_debiased as ece_debiased
     from calibrant.metrics.binned import over_confidence as over_confidence
     from calibrant.metrics.binned import reliability_bins as reliability_bins
     from calibrant.metrics.binned import under_confidence as under_confidence
@@ -31,21 +32,11 @@ if TYPE_CHECKING:
     from calibrant.metrics.estimates import confidence_gap as confidence_gap
     from calibrant.metrics.estimates import metric_estimates as metric_estimates
     from calibrant.metrics.estimates import paired_gap as paired_gap
-    from calibrant.metrics.intervals.gap_model import ece_debiased as ece_debiased
-    from calibrant.metrics.named import LogLossParts as LogLossParts
-    from calibrant.metrics.named import adaptive_ece as adaptive_ece
-    from calibrant.metrics.named import classwise_ece as classwise_ece
-    from calibrant.metrics.named import ks_calibration_error as ks_calibration_error
-    from calibrant.metrics.named import log_loss_calibration as log_loss_calibration
-    from calibrant.metrics.named import log_loss_decomposition as log_loss_decomposition
-    from calibrant.metrics.named import log_loss_refinement as log_loss_refinement
-    from calibrant.metrics.named import mce as mce
-    from calibrant.metrics.named import rms_calibration_error as rms_calibration_error
-    from calibrant.metrics.named import top_label_ece as top_label_ece
     from calibrant.metrics.perfect import CalibrationTest as CalibrationTest
     from calibrant.metrics.perfect import calibration_test as calibration_test
     from calibrant.metrics.perfect import spiegelhalter_z as spiegelhalter_z
     from calibrant.metrics.recalibration.base import Calibrator as Calibrator
+    from calibrant.metrics.recalibration.calibrators import CALIBRATORS as CALIBRATORS
     from calibrant.metrics.recalibration.calibrators import BetaCalibrator as BetaCalibrator
     from calibrant.metrics.recalibration.calibrators import (
         HistogramCalibrator as HistogramCalibrator,
@@ -56,13 +47,22 @@ if TYPE_CHECKING:
     from calibrant.metrics.recalibration.calibrators import (
         TemperatureCalibrator as TemperatureCalibrator,
     )
-    from calibrant.metrics.recalibration.cross_fit import CALIBRATORS as CALIBRATORS
-    from calibrant.metrics.recalibration.cross_fit import (
+    from calibrant.metrics.recalibration.calibrators import (
         calibrator_from_dict as calibrator_from_dict,
     )
-    from calibrant.metrics.recalibration.cross_fit import cross_fitted as cross_fitted
+    from calibrant.metrics.recalibration.calibrators import cross_fitted as cross_fitted
     from calibrant.metrics.registry import METRICS as METRICS
+    from calibrant.metrics.registry import LogLossParts as LogLossParts
+    from calibrant.metrics.registry import adaptive_ece as adaptive_ece
     from calibrant.metrics.registry import audited as audited
+    from calibrant.metrics.registry import classwise_ece as classwise_ece
+    from calibrant.metrics.registry import ks_calibration_error as ks_calibration_error
+    from calibrant.metrics.registry import log_loss_calibration as log_loss_calibration
+    from calibrant.metrics.registry import log_loss_decomposition as log_loss_decomposition
+    from calibrant.metrics.registry import log_loss_refinement as log_loss_refinement
+    from calibrant.metrics.registry import mce as mce
+    from calibrant.metrics.registry import rms_calibration_error as rms_calibration_error
+    from calibrant.metrics.registry import top_label_ece as top_label_ece
     from calibrant.metrics.scorers import CalibratedClassifier as CalibratedClassifier
     from calibrant.metrics.scorers import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.metrics.scoring import BrierParts as BrierParts

@@ -13,6 +13,8 @@ from calibrant.core.arrays import Floats, Indices, MaybeArray
 from calibrant.metrics.inputs import Checked, check, check_bins, check_choice, check_level
 from calibrant.metrics.stats import binning
 from calibrant.metrics.stats.binning import BinIndex
+from calibrant.metrics.stats.bootstrap import root_between
+from calibrant.metrics.stats.error_bounds import mean_size
 from calibrant.metrics.stats.intervals import normal_quantile, wilson_interval
 
 STRATEGIES = ("width", "mass")
@@ -290,3 +292,83 @@ def reliability_bins(
     band = np.maximum(stats.confidence - reach, 0.0), np.minimum(stats.confidence + reach, 1.0)
     means = stats.rows, stats.mass, stats.confidence, stats.rate
     return ReliabilityBins(stats.lower, stats.upper, *means, low, high, *band, level)
+
+
+def ece_debiased(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    strategy: str = "width",
+    norm: str = "l1",
+    estimator: str = "matched",
+    weights: MaybeArray = None,
+) -> float:
+    r"""Return a binned calibration error with its upward bias taken off, in [0, 1]; 0 is best.
+
+    Parameters
+    ----------
+    confidence, correct, bins, strategy, weights
+        As for `ece`.
+    norm
+        ``l1`` or ``l2``.
+    estimator
+        For ``l1`` only. ``matched`` (the one that audits report): the observed gaps are shrunk
+        by a common factor until the ECE that one would expect to observe,
+        :math:`\sum_b p_b E|N(t g_b, s_b^2)|`, equals the ECE observed; the value is
+        :math:`t \sum_b p_b |g_b|`, and 0 where even perfect calibration would be expected to
+        show more. ``normal``: the observed ECE minus the bias that resampling normal bin means
+        would show, :math:`2 \mathrm{ECE} - \sum_b p_b E|N(g_b, s_b^2)|` (in closed form; may
+        fall slightly below 0), which removes only part of the bias near perfect calibration.
+        For ``l2`` there is one form: each squared gap loses its sampling variance
+        :math:`r_b(1-r_b)/(n_b-1)`; bins with one row are left out, a negative sum gives 0.
+
+    References
+    ----------
+    Kumar, Liang, Ma (2019), 'Verified uncertainty calibration' (``l2`` and ``normal``);
+    Broecker (2012), 'Estimating reliability and resolution of probability forecasts'.
+
+    Examples
+    --------
+    >>> round(ece_debiased([0.9] * 10, [1, 1, 1, 1, 1, 1, 1, 1, 0, 0], bins=10), 3)
+    0.052
+    """
+    check_choice("norm", norm, ("l1", "l2"))
+    check_choice("estimator", estimator, ("matched", "normal"))
+    stats = bin_statistics(check(confidence, correct, weights), bins=bins, strategy=strategy)
+    if norm == "l2":
+        several = stats.effective > 1
+        variance = stats.rate * (1 - stats.rate) / np.where(several, stats.effective - 1, 1)
+        square = float(stats.mass @ np.where(several, stats.gap**2 - variance, 0.0))
+        return math.sqrt(max(square, 0.0))
+    if estimator == "matched":
+        return matched_error(stats, 1.0)
+    error = np.sqrt(stats.rate * (1 - stats.rate) / stats.effective)
+    gap = np.abs(stats.gap)
+    return float(stats.mass @ (2 * gap - folded_mean(gap, error)))
+
+
+def matched_error(stats: BinStats, inflation: float) -> float:
+    """Return the ``matched`` debiased ECE of bin sums.
+
+    `inflation` is the variance of the data's own units over that of independent rows.
+    """
+    gap = np.abs(stats.gap)
+    observed = float(stats.mass @ gap)
+
+    def excess(shrink: float) -> float:
+        error = np.sqrt(shrunk_variance(stats, shrink) * inflation / stats.effective)
+        return float(stats.mass @ folded_mean(shrink * gap, error)) - observed
+
+    none, whole = excess(0.0), excess(1.0)
+    if none >= 0:
+        return 0.0
+    if whole <= 0:
+        return observed
+    return root_between(excess, (0.0, none), (1.0, whole)) * observed
+
+
+def folded_mean(centre: Floats, error: Floats) -> Floats:
+    """Return E|X| for normal X with the given mean and standard deviation (0 allowed)."""
+    scale = np.where(error > 0, error, 1.0)
+    return np.where(error > 0, scale * mean_size(centre / scale), np.abs(centre))

@@ -17,7 +17,7 @@ from calibrant.metrics import inputs
 from calibrant.metrics.binned import NORMS
 from calibrant.metrics.blocks.block import MetricBlock
 from calibrant.metrics.intervals.smooth import smooth_replicates
-from calibrant.metrics.registry import METRICS, audited, named_metric
+from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.stats import bootstrap
 from calibrant.metrics.stats.binning import width_index
 from calibrant.metrics.stats.intervals import wald_interval
@@ -29,7 +29,10 @@ KINDS = ("percentile", "basic")
 
 
 def _metric(metric: str | Function, **options: Any) -> Function:
-    return partial(named_metric(metric) if isinstance(metric, str) else metric, **options)
+    if isinstance(metric, str):
+        require_known([metric], METRICS, "there is no metric {}")
+        metric = METRICS[metric]
+    return partial(metric, **options)
 
 
 def bootstrap_distribution(
@@ -205,7 +208,7 @@ def bootstrap_interval(
     sampled = unit_codes(units, data.rows)
     low, high = bootstrap.percentile_interval(replicates, level)
     if kind == "basic":
-        low, high = bootstrap.basic_interval(value, replicates, level)
+        low, high = 2 * value - high, 2 * value - low
     return Estimate(value, low, high, sampled.count, level, interval=f"bootstrap-{kind}")
 
 
@@ -274,7 +277,8 @@ def paired_gap(
     replicates = np.array(
         [_of_rows(function, a, rows) - _of_rows(function, b, rows) for rows in draws]
     )
-    low, high = bootstrap.basic_interval(value, replicates, level)
+    low, high = bootstrap.percentile_interval(replicates, level)
+    low, high = 2 * value - high, 2 * value - low
     return Estimate(value, low, high, sampled.count, level, interval="paired-bootstrap-basic")
 
 

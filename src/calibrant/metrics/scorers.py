@@ -1,9 +1,9 @@
 """For scikit-learn: metrics as scorers, a calibrated classifier, a reliability diagram."""
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
@@ -16,12 +16,11 @@ from calibrant.core.errors import InputError
 from calibrant.core.names import optional_import
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.recalibration.base import Calibrator, score_column
-from calibrant.metrics.recalibration.cross_fit import calibrator_from_dict
+from calibrant.metrics.recalibration.calibrators import calibrator_from_dict
 from calibrant.metrics.registry import METRICS
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceScorer:
+class ConfidenceScorer(Struct, frozen=True):
     """A callable ``scorer(estimator, X, y)`` for `cross_val_score`, grid searches and the like.
 
     Parameters

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.core import InputError
 from calibrant.core.arrays import Floats, MaybeArray, Stream
 from calibrant.metrics.inputs import Checked, check
-from calibrant.metrics.stats import kernels
+from calibrant.metrics.stats import binning
 
 # Numbers in single precision.
 Singles: TypeAlias = NDArray[np.float32]
@@ -28,35 +28,37 @@ class SmoothGrids:
 
     def __init__(self, data: Checked) -> None:
         self._data = _steady(data)
-        self._sums: dict[int, kernels.GridSums] = {}
+        self._sums: dict[int, binning.GridSums] = {}
         self._spectra: dict[int, NDArray[np.complex128]] = {}
         # By bandwidth.
         self.errors: dict[float, float] = {}
 
-    def sums(self, points: int) -> kernels.GridSums:
+    def sums(self, points: int) -> binning.GridSums:
         """Return the sums on a grid of `points` points."""
         if points not in self._sums:
             if finer := NESTED.get(points):
-                self._sums[points] = kernels.coarsened(self.sums(finer))
+                sums = self.sums(finer)
+                parts = binning.every_other(sums.residual), binning.every_other(sums.weight)
+                self._sums[points] = binning.GridSums(*parts)
             else:
-                self._sums[points] = kernels.grid_sums(*self._data, points)
+                self._sums[points] = binning.grid_sums(*self._data, points)
         return self._sums[points]
 
     def error(self, bandwidth: float) -> float:
         """Return the smoothed calibration error at a bandwidth."""
         if bandwidth not in self.errors:
-            points = kernels.grid_points(bandwidth)
+            points = binning.grid_points(bandwidth)
             sums = self.sums(points)
             if points not in self._spectra:
-                self._spectra[points] = kernels.SmoothingPlan.transform(sums.residual)
-            plan = kernels.smoothing_plan(bandwidth)
+                self._spectra[points] = binning.SmoothingPlan.transform(sums.residual)
+            plan = binning.plan_on(bandwidth, points)
             self.errors[bandwidth] = plan.error(self._spectra[points], sums.weight)
         return self.errors[bandwidth]
 
     @cached_property
     def bandwidth(self) -> float:
         """The bandwidth that equals its own error."""
-        return kernels.fixed_point_bandwidth(self.error)
+        return binning.fixed_point_bandwidth(self.error)
 
 
 def _steady(data: Checked) -> Checked:
@@ -173,7 +175,7 @@ class Published:
 
     def nodes(self, bandwidth: float) -> Nodes:
         """Return the places with rows of the grid that is fine enough for a bandwidth."""
-        points = kernels.grid_points(max(bandwidth, 0.01))
+        points = binning.grid_points(max(bandwidth, 0.01))
         steps = points - 1
         # The coarsest grid, of every other point, that is fine enough.
         while steps % 2 == 0 and steps / 2 * bandwidth >= STEPS_PER_BANDWIDTH:
@@ -181,14 +183,14 @@ class Published:
         key = (points, steps)
         if key not in self._nodes:
             whole = self._grids.sums(points)
-            of_value = self._grids.sums(kernels.grid_points(self._grids.bandwidth))
+            of_value = self._grids.sums(binning.grid_points(self._grids.bandwidth))
             sums = _as_published(whole, of_value)
             while sums.shape[1] > steps + 1:
-                sums = kernels.every_other(sums)
+                sums = binning.every_other(sums)
             residual, weight, sample = sums
             # Places of the grid without rows have no residual and no noise.
             filled = np.flatnonzero(weight)
-            place, draws = kernels.even_steps(weight.size)[filled], self._draws(weight.size)[filled]
+            place, draws = binning.even_steps(weight.size)[filled], self._draws(weight.size)[filled]
             noisy = np.maximum(sample[filled], 0.0) * whole.weight.sum()
             self._nodes[key] = Nodes(place, residual[filled], weight[filled], noisy, draws)
         return self._nodes[key]
@@ -208,7 +210,7 @@ class Place(NamedTuple):
     def of(cls, block: Published, bandwidth: float) -> Place:
         """Return a block at a bandwidth."""
         nodes = block.nodes(bandwidth)
-        matrix = kernels.smoothing_matrix(bandwidth, nodes.at)
+        matrix = binning.smoothing_matrix(bandwidth, nodes.at)
         density = nodes.weight @ matrix
         scale = 1 / density.sum()
         smoothed = (nodes.residual @ matrix) * scale
@@ -216,7 +218,7 @@ class Place(NamedTuple):
 
     def add_noise(self, variance: Floats, out: Singles) -> None:
         """Write the smoothed noise by point and draw; a residual has this variance there."""
-        node = np.interp(self.nodes.at, kernels.even_steps(variance.size), variance)
+        node = np.interp(self.nodes.at, binning.even_steps(variance.size), variance)
         error = np.sqrt(self.nodes.drawn * node * self.scatter)
         spreading = self.matrix * (self.scale * error[:, None])
         _product(spreading.astype(np.float32).T, self.nodes.draws, out)
@@ -232,7 +234,7 @@ def _product(left: Singles, right: Singles, out: Singles) -> None:
         out[:, start : start + columns] = left @ right[:, start : start + columns]
 
 
-def _as_published(whole: kernels.GridSums, of_value: kernels.GridSums) -> Floats:
+def _as_published(whole: binning.GridSums, of_value: binning.GridSums) -> Floats:
     """Return residuals and weights as smooth ECE counts them, and weights for their variance.
 
     The published mirrored grid has its two end points once, all others twice, so that rows at

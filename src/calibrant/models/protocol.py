@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct, structs
 
 from calibrant.core.errors import PermanentClientError, TransientClientError
-from calibrant.models.replies.tokens import TokenLogprob
+from calibrant.models.replies import TokenLogprob
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """A value of JSON: what a call to an endpoint is made of."""

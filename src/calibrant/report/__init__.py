@@ -1,6 +1,6 @@
 """Documents become terminals, pages, Markdown, tables and pictures.
 
-Start with `result.Result` (what a verb returns), `blocks.Table` (cells that stay numbers until a
+Start with `result.Result` (what a verb returns), `cells.Table` (cells that stay numbers until a
 writer takes them) and `charts.chart.Chart` (a picture, described once).
 """
 

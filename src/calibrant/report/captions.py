@@ -1,7 +1,5 @@
 """What stands around tables: the title line, remarks below, and the command as shown."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import re
@@ -14,14 +12,14 @@ from msgspec.structs import replace
 
 from calibrant.core.document import given_places
 from calibrant.core.names import method_name, method_words
-from calibrant.findings.claims.claim import count
+from calibrant.findings.claims import count
 from calibrant.findings.documents import fields
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.entries import Multiplicity
 from calibrant.findings.documents.fields import Fields, typed
+from calibrant.report import cells
 from calibrant.report.answers import source_name, whole_entries
-from calibrant.report.blocks import Columns, Paragraph, Table, cut_text, table_of
-from calibrant.report.cells import Cell, Text, share_cell
+from calibrant.report.cells import Columns, Paragraph, Table, cut_text, table_of
 from calibrant.report.glossary import kind_words
 
 _LACKING = {"correct_missing": "grade", "feature_missing": "feature"}
@@ -234,7 +232,7 @@ tests share one level: the chance of any false verdict is at most 5 %.
     return (
         "Verdicts rest on three tests of each confidence (calibration, mean gap, separation). "
         f"All {number} share one level: the chance of any false verdict is at most "
-        f"{share_cell(rule.alpha)}."
+        f"{cells.share_cell(rule.alpha)}."
     )
 
 
@@ -256,7 +254,7 @@ is at most 2 %. Other verdicts are of each pair by itself.
         number += f" of whole methods and, apart from these, {count(groups, 'pair')} of groups"
     return (
         f"Which model is better is corrected by {rule.control.capitalize()}'s rule for {number}: "
-        f"the chance of any false claim is at most {share_cell(rule.alpha)}"
+        f"the chance of any false claim is at most {cells.share_cell(rule.alpha)}"
         f"{' in each of the two' if groups else ''}. Other verdicts are of each pair by itself."
     )
 
@@ -275,11 +273,11 @@ def wrong_table(document: Mapping[str, Any]) -> list[Table]:
     varied = [name for name in ("model", "method") if len({row[name] for row in rows}) > 1]
     ids = [] if "question" in texts else ["question_id"]
     columns: Columns = {name.replace("_id", ""): _column(name) for name in [*ids, *texts, *varied]}
-    says: Columns = {"says": lambda row: share_cell(row["confidence"])}
+    says: Columns = {"says": lambda row: cells.share_cell(row["confidence"])}
     return [table_of(rows, {**says, **columns}, TITLE, labels=1 + len(columns))]
 
 
-def _column(name: str) -> Callable[[Mapping[str, Any]], Cell]:
+def _column(name: str) -> Callable[[Mapping[str, Any]], cells.Cell]:
     return lambda row: _cell(row.get(name))
 
 
@@ -297,10 +295,10 @@ def row_in_words(row: Mapping[str, Any]) -> tuple[str, str]:
     return str(request), f"{sentences} ({row['model']})".strip() if sentences else str(row["model"])
 
 
-def _cell(value: Any) -> Cell:
+def _cell(value: Any) -> cells.Cell:
     whole = "" if value is None else str(value)
     words = cut_text(whole, _LETTERS)
-    return words if words == whole else Text(words, whole)
+    return words if words == whole else cells.Text(words, whole)
 
 
 def without_folders(command: str, document: Mapping[str, Any]) -> str:

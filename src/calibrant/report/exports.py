@@ -43,20 +43,15 @@ def to_junit(
             if check.metric not in metrics and not (check.of_claims and about):
                 continue
             lines = failed_checks(result, [check], allow_undecided=allow_undecided)
-            failures = [line for line in lines if line.startswith((f"{place}:", f"{text}:"))]
-            checks.append((place, f"not {text}", failures[0] if failures else None))
-    xml = _junit_xml(checks, f"calibrant {result['source']}")
-    if path is not None:
-        with writing(path):
-            Path(path).write_text(xml, encoding="utf-8")
-    return xml
-
-
-def _junit_xml(checks: Sequence[tuple[str, str, str | None]], suite: str) -> str:
-    """Return checks (place, name, why it fails if it does) as a JUnit test suite."""
+            own = (line for line in lines if line.startswith((f"{place}:", f"{text}:")))
+            checks.append((place, f"not {text}", next(own, None)))
     failures = sum(failure is not None for _, _, failure in checks)
     root = ElementTree.Element(
-        "testsuite", name=_clean(suite), tests=str(len(checks)), failures=str(failures), errors="0"
+        "testsuite",
+        name=_clean(f"calibrant {result['source']}"),
+        tests=str(len(checks)),
+        failures=str(failures),
+        errors="0",
     )
     for place, name, failure in checks:
         case = ElementTree.SubElement(root, "testcase", classname=_clean(place), name=_clean(name))
@@ -65,7 +60,11 @@ def _junit_xml(checks: Sequence[tuple[str, str, str | None]], suite: str) -> str
             element.text = _clean(failure)
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+    xml = f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+    if path is not None:
+        with writing(path):
+            Path(path).write_text(xml, encoding="utf-8")
+    return xml
 
 
 def _clean(text: str) -> str:

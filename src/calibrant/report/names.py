@@ -113,10 +113,16 @@ def _forms(names: Sequence[str], fits: Fits) -> list[Callable[[str], str]]:
     often = Counter((families[name], word) for name in names for word in set(_words(name)))
 
     def dateless(name: str) -> str:
-        def told(word: str) -> tuple[int, ...]:
-            return bool(_DIGITS.fullmatch(word)), often[families[name], word]
-
-        return _rare_words(name, fits, told)
+        """Leave out words until the name fits: dates first, then what most share."""
+        parts, words, family = _WORDS.findall(name), _words(name), families[name]
+        marks = [(bool(_DIGITS.fullmatch(word)), often[family, word]) for word in words]
+        order = sorted(range(len(parts)), key=lambda place: (marks[place], place), reverse=True)
+        # The word with the lowest mark stays, whatever its length.
+        for left_out in range(1, len(order)):
+            short = _without(parts, set(order[:left_out]))
+            if fits(short):
+                return short
+        return _middle(_without(parts, set(order[:-1])), fits)
 
     return [dateless, lambda name: _middle(name, fits)]
 
@@ -125,19 +131,6 @@ def _numbered(name: str, fits: Fits, selection: set[str]) -> str:
     start = rule_start if is_rule(name) else _end
     tried = (start(name, fits, f"…{number}") for number in count(2))
     return next(short for short in tried if short not in selection)
-
-
-def _rare_words(text: str, fits: Fits, mark_of: Callable[[str], tuple[int, ...]]) -> str:
-    """Leave out words until the name fits: those with the highest mark, from the end on."""
-    parts = _WORDS.findall(text)
-    marks = [(*mark_of(part.strip(_SEPARATORS)), place) for place, part in enumerate(parts)]
-    order = sorted(range(len(parts)), key=marks.__getitem__, reverse=True)
-    # The word with the lowest mark stays, whatever its length.
-    for left_out in range(1, len(order)):
-        short = _without(parts, set(order[:left_out]))
-        if fits(short):
-            return short
-    return _middle(_without(parts, set(order[:-1])), fits)
 
 
 def _without(parts: Sequence[str], dropped: set[int]) -> str:

@@ -16,8 +16,6 @@ from calibrant.findings.documents.fields import Fields
 if TYPE_CHECKING:
     from calibrant.report.charts.draw import Plot
 
-_MORE = 'result.to_html("page.html")   .to_json("out.json")   .to_polars()   .plot()'
-
 
 class Result(Fields):
     """The result of a verb: plain data with a schema, read like a dict, and the ways to look at it.
@@ -178,7 +176,7 @@ class Result(Fields):
         from calibrant.report.terminal import render_text
 
         width = get_terminal_size((80, 24)).columns
-        return render_text(self, width=width, more=_MORE, python=True)
+        return render_text(self, width=width, python=True)
 
     __repr__ = __str__
 

@@ -11,19 +11,10 @@ from msgspec.structs import replace
 
 from calibrant.core.arrays import Array, Estimate, Floats, Ints
 from calibrant.data.features import as_frame
-from calibrant.findings.documents.groups import (
-    CopyCheck,
-    GroupAcross,
-    GroupDecision,
-    GroupEntry,
-    GroupReliability,
-    GroupsEntry,
-    GroupShift,
-    RulesTested,
-)
+from calibrant.findings.documents import groups
+from calibrant.trust import confidence_groups
 from calibrant.trust.decision_risk import DecisionRisk
 from calibrant.trust.grouping_loss import GroupingLoss, unit_mean
-from calibrant.trust.segments import confidence_groups
 from calibrant.trust.tree_loss import BinnedGroupingLoss, TreeGroupingLoss
 
 _CURVE_POINTS = 101
@@ -53,7 +44,7 @@ def groups_entry(
     options: GroupOptions,
     units: Ints | None = None,
     numbers: Sequence[str] = (),
-) -> tuple[GroupsEntry, confidence_groups.GroupCorrector]:
+) -> tuple[groups.GroupsEntry, confidence_groups.GroupCorrector]:
     """Return the entry of one block, and the corrected confidence it leads to.
 
     Parameters
@@ -88,7 +79,7 @@ def groups_entry(
     epistemic = calibration.value + grouping.value
     # Low ends are what is shown at least.
     display, remainder = max(calibration.low, 0.0) + grouping.low, brier.value - epistemic
-    return GroupsEntry(
+    return groups.GroupsEntry(
         model=keys["model"],
         method=keys["method"],
         n=len(f),
@@ -99,13 +90,15 @@ def groups_entry(
         grouping_loss=grouping,
         grouping_loss_at_least=loss.lower_,
         grouping_loss_p=loss.p_value_,
-        copy_check=CopyCheck(at_least=loss.copy_, passed=loss.copy_ == 0.0, knots=loss.knots_),
+        copy_check=groups.CopyCheck(
+            at_least=loss.copy_, passed=loss.copy_ == 0.0, knots=loss.knots_
+        ),
         calibration_loss=calibration,
         epistemic_loss=Estimate(epistemic, display, brier.high, n=brier.n, level=level),
         brier=brier,
         rest=Estimate(remainder, 0.0, max(brier.high - display, remainder), n=brier.n, level=level),
         published_loss=_published(features, f, y, options, units),
-        decision=GroupDecision(
+        decision=groups.GroupDecision(
             costs=risk.costs.to_dict(),
             optimal_threshold=risk.costs.threshold,
             threshold=risk.at,
@@ -116,7 +109,7 @@ def groups_entry(
             today=risk.today_,
             changed=risk.changed_,
         ),
-        multiplicity=RulesTested(
+        multiplicity=groups.RulesTested(
             control="largest of all rules",
             alpha=finder.alpha,
             tested=finder.tested_,
@@ -158,7 +151,7 @@ def _groups(
     columns: tuple[Floats, Floats, Floats],
     units: Ints | None,
     risk: DecisionRisk,
-) -> Iterator[GroupEntry]:
+) -> Iterator[groups.GroupEntry]:
     """Yield the groups; what decisions cost in those that stand out, or were named."""
     for group, rule in zip(finder.groups_[:_GROUPS_SHOWN], finder.rules_, strict=False):
         if group.flagged or group.kind == "named":
@@ -174,7 +167,7 @@ def _groups(
 
 def _reliability(
     finder: confidence_groups.ConfidenceGroups, frame: pl.DataFrame, f: Floats, y: Floats
-) -> GroupReliability:
+) -> groups.GroupReliability:
     """Return the recalibration curve and its shift in each group that stands out."""
     grid = np.linspace(float(f.min()), float(f.max()), _CURVE_POINTS)
     draws = []
@@ -182,7 +175,7 @@ def _reliability(
         if group.flagged:
             inside = f[rule.mask(frame)]
             draws.append(
-                GroupShift(
+                groups.GroupShift(
                     rule=group.rule,
                     n=group.n,
                     shift=-group.gap_recalibrated,
@@ -193,12 +186,12 @@ def _reliability(
             )
     # For everyone: fitted without the groups, whose shifts the corrector has taken out of it.
     recalibrated = confidence_groups.fit_corrector((), frame, f, y).recalibrated(grid)
-    return GroupReliability(
+    return groups.GroupReliability(
         confidence=grid.tolist(), recalibrated=recalibrated.tolist(), regions=draws
     )
 
 
-def across_models(entries: Sequence[GroupsEntry]) -> list[GroupAcross]:
+def across_models(entries: Sequence[groups.GroupsEntry]) -> list[groups.GroupAcross]:
     """Return, per flagged rule, how many models it stands out for and by how much."""
     by_rule: dict[str, list[tuple[str, float]]] = {}
     for entry in entries:
@@ -206,7 +199,7 @@ def across_models(entries: Sequence[GroupsEntry]) -> list[GroupAcross]:
             if group.flagged:
                 by_rule.setdefault(group.rule, []).append((entry.model, group.gap_recalibrated))
     rows = [
-        GroupAcross(
+        groups.GroupAcross(
             rule=rule,
             models=[name for name, _ in hits],
             of=len(entries),

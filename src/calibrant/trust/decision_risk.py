@@ -14,8 +14,8 @@ from calibrant.core.arrays import Estimate, Floats, Ints, Mask
 from calibrant.core.document import Stored
 from calibrant.core.errors import InputError
 from calibrant.data.features import as_frame, checked_pair
-from calibrant.trust.grouping_loss import CrossFit, cross_fit, mean_error
-from calibrant.trust.trees.boosting import encode, fold_of_unit
+from calibrant.trust.grouping_loss import CrossFit, cross_fit, fold_of_unit, mean_error
+from calibrant.trust.trees import encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,7 @@ class CostMatrix(Stored):
 
     def spent(self, decision: Mask, correct: Floats) -> Floats:
         """Return what each decision cost, now that the outcome is known."""
-        when_one = np.where(correct == 1, self.c11, self.c10)
-        when_zero = np.where(correct == 1, self.c01, self.c00)
-        return np.where(decision, when_one, when_zero)
+        return expected_cost(decision, correct == 1, self)
 
 
 def expected_cost(decision: ArrayLike, probability: ArrayLike, costs: CostMatrix) -> Floats:

@@ -18,10 +18,10 @@ from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Hint
 from calibrant.data.features import as_frame, checked_pair
 from calibrant.findings.documents.groups import SizeTrend, TunedPair, TunedTrend
-from calibrant.metrics.recalibration.cross_fit import cross_fitted
+from calibrant.metrics.recalibration.calibrators import cross_fitted
 from calibrant.metrics.stats.intervals import mean_estimate, normal_quantile
 from calibrant.trust.near_confidence import ConfidenceBasis, ConfidenceCells, least_squares
-from calibrant.trust.trees.boosting import FOLDS, Encoded, boosted_residuals, encode, fold_of_unit
+from calibrant.trust.trees import FOLDS, Encoded, boosted_residuals, encode
 
 _FEWEST = 100
 # Where there is nothing to find, two rows of different folds count twice: each predicts the other.
@@ -158,7 +158,16 @@ class GroupingLoss:
         self.value_ = min(bound.value, within.value)
         self.lower_ = min(bound.lower, within.at_least(self.level))
         self.p_value_ = max(float(ndtr(-bound.statistic / _WIDER)), within.p_value)
-        self._sum_up(f, y, units)
+        squares, left = (f - y) ** 2, self.fit_.residual**2
+        reach = float(ndtri(0.5 + self.level / 2))
+        self.ceiling_ = float(left.mean() + reach * mean_error(left, units))
+        self.interval_ = (self.lower_, self.ceiling_)
+        n = len(f) if units is None else int(units.max()) + 1
+        self.estimate_ = Estimate(
+            self.value_, *self.interval_, n=n, level=self.level, interval="lower bound and ceiling"
+        )
+        self.calibration_ = unit_mean(squares - left, units, self.level)
+        self.brier_ = unit_mean(squares, units, self.level)
         return self
 
     def _knots(self, f: Floats, y: Floats, fold: Ints, units: Ints | None) -> int | None:
@@ -183,18 +192,6 @@ class GroupingLoss:
         quantile = float(ndtri(self.level)) * _WIDER
         value = (theta * abs(theta) - error**2) / size
         return _Bound(value, max(0.0, theta - quantile * error) ** 2 / size, theta / error)
-
-    def _sum_up(self, f: Floats, y: Floats, units: Ints | None) -> None:
-        squares, left = (f - y) ** 2, self.fit_.residual**2
-        reach = float(ndtri(0.5 + self.level / 2))
-        self.ceiling_ = float(left.mean() + reach * mean_error(left, units))
-        self.interval_ = (self.lower_, self.ceiling_)
-        n = len(f) if units is None else int(units.max()) + 1
-        self.estimate_ = Estimate(
-            self.value_, *self.interval_, n=n, level=self.level, interval="lower bound and ceiling"
-        )
-        self.calibration_ = unit_mean(squares - left, units, self.level)
-        self.brier_ = unit_mean(squares, units, self.level)
 
 
 def mean_error(values: Floats, units: Ints | None) -> float:
@@ -256,10 +253,20 @@ def size_trend(
     y = np.array([loss[name] for name in sizes])
     slope, error = _slope(x, y)
     reach = float(special.stdtrit(len(x) - 2, (1 + level) / 2)) * error
+    if len(x) <= _EVERY_ORDER:
+        orders = np.array(list(permutations(range(len(x)))))
+        extra = 0
+    else:
+        rng = named_stream(seed, "size trend")
+        orders = np.stack([rng.permutation(len(x)) for _ in range(_ORDERS)])
+        extra = 1
+    # The p-value is the share of orders of the losses whose slope is as steep as this one.
+    centred = x - x.mean()
+    steep = np.abs(y[orders] @ centred) >= abs(float(centred @ y)) - 1e-15
     return SizeTrend(
         models=len(x),
         per_doubling=Estimate(slope, slope - reach, slope + reach, len(x), level, "student"),
-        p_value=_by_order(x, y, seed),
+        p_value=float((np.count_nonzero(steep) + extra) / (len(orders) + extra)),
     )
 
 
@@ -270,20 +277,6 @@ def _slope(x: Floats, y: Floats) -> tuple[float, float]:
     slope = float(centred @ y) / square
     remaining = y - y.mean() - slope * centred
     return slope, math.sqrt(float(remaining @ remaining) / (len(x) - 2) / square)
-
-
-def _by_order(x: Floats, y: Floats, seed: int) -> float:
-    """Return the share of orders of the losses whose slope is as steep as the one found."""
-    if len(x) <= _EVERY_ORDER:
-        orders = np.array(list(permutations(range(len(x)))))
-        extra = 0
-    else:
-        rng = named_stream(seed, "size trend")
-        orders = np.stack([rng.permutation(len(x)) for _ in range(_ORDERS)])
-        extra = 1
-    centred = x - x.mean()
-    steep = np.abs(y[orders] @ centred) >= abs(float(centred @ y)) - 1e-15
-    return float((np.count_nonzero(steep) + extra) / (len(orders) + extra))
 
 
 _FOLDS = 10
@@ -380,3 +373,11 @@ def tuned_pairs(
         for (base, tuned), gap in zip(pairs, gaps, strict=True)
     ]
     return TunedTrend(pairs=listed, mean=mean)
+
+
+def fold_of_unit(n: int, units: Ints | None, seed: int) -> Ints:
+    """Deal rows into five folds; rows of one unit stay together."""
+    rng = named_stream(seed, "cross-fit")
+    count = n if units is None else int(units.max()) + 1
+    fold = rng.permutation(np.arange(count) % FOLDS)
+    return fold if units is None else fold[units]

@@ -11,7 +11,6 @@ from scipy.special import ndtr, ndtri
 
 from calibrant.core.arrays import Floats, Indices, Ints, Mask, named_stream
 from calibrant.core.document import Stored
-from calibrant.metrics.stats.regressions import intercept_free
 
 _ATOM_ROWS = 30
 _ATOM_SHARE = 0.01
@@ -99,25 +98,25 @@ def project(basis: Floats, values: Floats) -> Floats:
     return np.asarray(basis @ (basis.T @ values))
 
 
-def least_squares(columns: Floats, target: Floats) -> Floats:
-    """Return coefficients that are defined for dependent columns too."""
-    gram = columns.T @ columns
-    gram[np.diag_indices_from(gram)] += _RIDGE * len(columns)
-    return np.asarray(np.linalg.solve(gram, columns.T @ target), dtype=np.float64)
+def least_squares(columns: Floats, target: Floats, penalty: Floats | None = None) -> Floats:
+    """Return coefficients that are defined for dependent columns too.
 
-
-def ridge_linear(design: Floats, targets: Floats, ridge: float) -> Floats:
-    """Return the coefficients of a linear regression, one column per column of `targets`.
+    Parameters
+    ----------
+    columns, target
+        One row per answer; several targets are columns, and have a column of coefficients each.
+    penalty
+        Of each coefficient's square; by default next to none.
 
     Examples
     --------
     >>> x = np.column_stack([np.ones(4), [0.0, 1.0, 2.0, 3.0]])
-    >>> ridge_linear(x, np.array([[1.0], [3.0], [5.0], [7.0]]), 1e-9).round(3).ravel().tolist()
+    >>> least_squares(x, np.array([[1.0], [3.0], [5.0], [7.0]])).round(3).ravel().tolist()
     [1.0, 2.0]
     """
-    gram = design.T @ design
-    gram[np.diag_indices_from(gram)] += intercept_free(design, ridge)
-    return np.asarray(np.linalg.solve(gram, design.T @ targets), dtype=np.float64)
+    gram = columns.T @ columns
+    gram[np.diag_indices_from(gram)] += _RIDGE * len(columns) if penalty is None else penalty
+    return np.asarray(np.linalg.solve(gram, columns.T @ target), dtype=np.float64)
 
 
 # With cells of 30 rows ten jumps of 40 points were called a loss in 7 % of 200 tables, of 20 in 3.

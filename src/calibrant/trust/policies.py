@@ -13,8 +13,8 @@ from msgspec import Struct
 from calibrant.core.document import load_document
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
-from calibrant.data.mend.recalibration_map import SCHEMA as MEND_SCHEMA
-from calibrant.data.mend.recalibration_map import RecalibrationMap, load_mend
+from calibrant.data.recalibration_map import SCHEMA as MEND_SCHEMA
+from calibrant.data.recalibration_map import RecalibrationMap, load_mend
 from calibrant.trust.deferral.policy import MixedPolicy, inner_policy
 from calibrant.trust.policy import (
     CONFIDENCE,

@@ -19,7 +19,7 @@ from calibrant.core.document import Stored, dump_document, read_by
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.data.features import as_frame, level_text, require
-from calibrant.data.mend.learned_score import LearnedScore
+from calibrant.data.learned_score import LearnedScore
 from calibrant.trust.traffic_shift import GuardCheck, Profile, level_texts
 from calibrant.trust.units import DROP, STOP, ClassSets, UnitScore
 

@@ -24,7 +24,7 @@ from scipy.special import chdtrc
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.document import Stored
 from calibrant.core.hints import Call
-from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims import Claim
 from calibrant.findings.claims.labels import traffic_claim
 
 ANSWER, ANSWER_LENGTH = "answer", "answer length"

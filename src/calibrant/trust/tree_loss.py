@@ -18,15 +18,15 @@ from calibrant.core.arrays import Estimate, Floats, Ints, named_stream
 from calibrant.core.errors import InputError
 from calibrant.data.features import FeatureEncoder, as_frame, checked_pair
 from calibrant.metrics.recalibration.base import Calibrator
-from calibrant.trust.trees.honest import HonestTree, PartitionLoss, leave_one_out_products, regions
-from calibrant.trust.trees.residuals import (
+from calibrant.trust.honest_trees import HonestTree, PartitionLoss, leave_one_out_products, regions
+from calibrant.trust.residual_models import (
     SHARES,
     ResidualModel,
     fit_recalibrator,
     residual_model,
     three_parts,
 )
-from calibrant.trust.trees.tree import grow_tree
+from calibrant.trust.trees import grow_tree
 
 # Ints (or units) that must draw the regions before an upper end is claimed. The raised end held
 # the truth in 75 to 93 % of data sets with 80 to 200 of them, in 93 to 96 % with 280.

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.document import Stored
 from calibrant.core.errors import InputError, require_known
+from calibrant.metrics.stats.units import appearance_codes
 
 
 def _product(confidence: Floats, unit: Ints, count: int) -> Floats:
@@ -142,11 +143,8 @@ class UnitRows(Struct, frozen=True):
 
 def unit_codes(unit: ArrayLike) -> tuple[list[object], Ints]:
     """Return the names of units in order of first appearance, and the number of each row's unit."""
-    names, first, code = np.unique(np.asarray(unit), return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return names[order].tolist(), place[code.reshape(-1)]
+    names, codes = appearance_codes(np.asarray(unit))
+    return names.tolist(), codes
 
 
 def unit_rows(

@@ -17,17 +17,17 @@ from calibrant.core.hints import Call
 from calibrant.data import ScoreBlock, Scores, load_scores
 from calibrant.data.reading.names import columns_called, model_columns
 from calibrant.data.score_table import CLUSTER, models_by_file
+from calibrant.data.sources.input import document_head
 from calibrant.data.sources.options import ReadingOptions, table_settings
-from calibrant.data.sources.provenance import document_head
 from calibrant.data.tables import collect, column_names, scan_table
 from calibrant.findings.claims.audit import accuracy_claims
 from calibrant.findings.documents.entries import AccuracyEntry, AccuracyPair
 from calibrant.metrics.stats.intervals import wilson_estimate
 from calibrant.metrics.stats.multiplicity import holm
 from calibrant.report.result import AccuracyResult
-from calibrant.verbs._document import scores_document
 from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import open_input
+from calibrant.verbs.score_documents import scores_document
 
 _NONE = "no confidence"
 
@@ -126,6 +126,10 @@ def _may_be_one(column: pl.Series) -> bool:
 def _entry(block: ScoreBlock, unit: str, level: float) -> AccuracyEntry:
     group = {name: key for name, key in block.keys.items() if name not in ("model", "method")}
     ids = block.frame["question_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    # Of questions with several answers: whether some are right and some wrong.
+    rows, good = np.bincount(ids), np.bincount(ids, block.correct)
+    mixed = (good > 0)[rows > 1] & (good < rows)[rows > 1]
+    disagree = wilson_estimate(float(mixed.mean()), len(mixed), level) if len(mixed) else None
     return AccuracyEntry(
         model=block.keys["model"],
         group=group or None,
@@ -133,7 +137,7 @@ def _entry(block: ScoreBlock, unit: str, level: float) -> AccuracyEntry:
         questions=int(ids.max()) + 1,
         clusters=None if block.units is None else unit,
         accuracy=_share(block.correct, block.units, level),
-        disagree=_disagree(block.correct, ids, level),
+        disagree=disagree,
     )
 
 
@@ -149,16 +153,6 @@ def _share(right: Floats, units: Indices | None, level: float) -> Estimate:
         # Student's law of so few units, as rows.
         n *= (stdtrit(1e9, (1 - level) / 2) / stdtrit(count - 1, (1 - level) / 2)) ** 2
     return replace(wilson_estimate(value, max(n, 1.0), level), n=len(right))  # type: ignore[arg-type]
-
-
-def _disagree(right: Floats, ids: Indices, level: float) -> Estimate | None:
-    """Return the share of questions with several answers that are right and wrong."""
-    rows, good = np.bincount(ids), np.bincount(ids, right)
-    several = rows > 1
-    if not several.any():
-        return None
-    mixed = (good[several] > 0) & (good[several] < rows[several])
-    return wilson_estimate(float(mixed.mean()), int(several.sum()), level)
 
 
 def _pairs(blocks: Sequence[ScoreBlock], level: float) -> list[AccuracyPair]:

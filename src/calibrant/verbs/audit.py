@@ -168,8 +168,8 @@ def audit(
     request = None
     if any(value is not None for value in (samples, reference, references)):
         # Loaded here: most audits are of confidences that are there.
+        from calibrant.answers.graded_samples import JudgeChoice, SampleRequest
         from calibrant.answers.samples import SampleColumns
-        from calibrant.answers.samples.source import JudgeChoice, SampleRequest
 
         columns = SampleColumns(samples, reference, table["question"], table["model"], outcomes)
         choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
@@ -184,8 +184,7 @@ def audit(
         about = {**table, "correct": outcomes}
         return accuracy_document(data, about, error, by=by, level=level)
     # Loaded here: the parts of a large table are read first, and reading needs none of it.
-    from calibrant.verbs._document import with_rows
-    from calibrant.verbs.audit_document import audit_document
+    from calibrant.verbs.score_documents import audit_document, with_rows
 
     result = audit_document(source, options, margin)
     if correct is not outcomes:

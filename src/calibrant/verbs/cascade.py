@@ -13,9 +13,9 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
+from calibrant.data.sources.engines import engine_named
+from calibrant.data.sources.input import document_head, origin_of, recorded
 from calibrant.data.sources.options import table_settings
-from calibrant.data.sources.provenance import document_head, origin_of, recorded
-from calibrant.data.streams.engines import engine_named
 from calibrant.findings.claims.decide import cascade_claims
 from calibrant.metrics import calibrator_from_dict
 from calibrant.report.result import CascadeResult
@@ -24,8 +24,8 @@ from calibrant.trust.deferral.answers import EVERY_QUESTION, Answers
 from calibrant.trust.deferral.strategies import STRATEGIES, StrategyOptions, Target
 from calibrant.trust.deferral.tournament import SplitPlan, tournament
 from calibrant.verbs import deferring
-from calibrant.verbs._document import scores_document
 from calibrant.verbs.opening.open_input import only_of, read_scores
+from calibrant.verbs.score_documents import scores_document
 
 _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 

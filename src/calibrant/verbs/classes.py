@@ -13,9 +13,9 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.data import ScoreBlock
 from calibrant.data.reading.cells import parse_numbers
-from calibrant.data.reading.pairs import class_columns, class_of
+from calibrant.data.reading.pairs import class_columns
+from calibrant.data.sources.input import document_head, today
 from calibrant.data.sources.options import table_settings
-from calibrant.data.sources.provenance import document_head, today
 from calibrant.data.tables import collect, scan_table
 from calibrant.findings.documents.decisions import DecideEntry, DecideSets
 from calibrant.metrics.stats.intervals import wilson_estimate
@@ -42,12 +42,12 @@ def classwise_table(data: Any, table: Mapping[str, Any]) -> pl.DataFrame:
         raise InputError(rule, hint=Hint("name them: {probs} {correct}", probs="p_", correct="y"))
     frame = collect(scan_table(data), data)
     classes = class_columns(frame.columns, probs, label)
-    right = _labels(frame[label], [class_of(name, probs) for name in classes])
+    right = _labels(frame[label], [*classes.values()])
     known_names = [name for name in frame.columns if name not in classes]
     parts = [
         frame.select(known_names).with_columns(
             pl.int_range(pl.len()).cast(pl.String).alias(ITEM),
-            pl.lit(class_of(name, probs)).alias(CLASS),
+            pl.lit(classes[name]).alias(CLASS),
             pl.Series("confidence", parse_numbers(frame[name]).values).fill_nan(None),
             pl.Series("correct", (right == place).astype(np.int8)),
         )
@@ -116,7 +116,7 @@ class SetsOfClasses:
     def fit(self, block: ScoreBlock, fitted_on: Mapping[str, Any]) -> SetsOfClasses:
         """Find the least mass that keeps the promise."""
         columns = class_columns(block.frame.columns, self.probs, self.label)
-        names = [class_of(name, self.probs) for name in columns]
+        names = [*columns.values()]
         right = _labels(block.frame[self.label], names)
         p = np.stack([parse_numbers(block.frame[name]).values for name in columns], axis=1)
         mask = (right >= 0) & np.isfinite(p).all(axis=1)

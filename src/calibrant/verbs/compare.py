@@ -24,11 +24,11 @@ from calibrant.data.sources.options import ReadingOptions, table_settings
 from calibrant.findings.claims.dependence import dependence_entry
 from calibrant.findings.claims.margins import COMPARISON_MARGIN
 from calibrant.report.result import AccuracyResult, CompareResult
-from calibrant.verbs._document import with_rows
 from calibrant.verbs.accuracy import accuracy_document
 from calibrant.verbs.dependent_rows import told_dependence
 from calibrant.verbs.opening.choose_source import is_large
 from calibrant.verbs.opening.open_input import open_input
+from calibrant.verbs.score_documents import with_rows
 
 
 def compare_document(

@@ -21,9 +21,9 @@ from calibrant.core.verb import Option, verb
 from calibrant.data import ScoreBlock, Scores
 from calibrant.data.score_table import CLUSTER
 from calibrant.data.sources.drawn_labels import Grades, study_grades
+from calibrant.data.sources.input import document_head, input_files, origin_of, recorded, today
 from calibrant.data.sources.options import table_settings
-from calibrant.data.sources.provenance import document_head, input_files, origin_of, recorded, today
-from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims import Claim
 from calibrant.findings.claims.decide import decide_claims
 from calibrant.findings.documents.decisions import DecideEntry, DecideTogether
 from calibrant.metrics.stats.graded_summary import grading_summary
@@ -39,11 +39,11 @@ from calibrant.trust.selective.whole_units import (
 )
 from calibrant.trust.traffic_shift import ANSWER
 from calibrant.trust.units import UNIT_SCORES
-from calibrant.verbs._document import scores_document, with_rows
 from calibrant.verbs.classes import SetsOfClasses
 from calibrant.verbs.deferring import how_asked, read_traffic, traffic_of
 from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import only_of, read_scores
+from calibrant.verbs.score_documents import scores_document, with_rows
 
 
 @verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json", shared=opt.TABLE)

@@ -13,7 +13,7 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError, did_you_mean, error_source, require_known
 from calibrant.core.hints import Call, Hint
 from calibrant.data import load_scores, source_name
-from calibrant.data.sources.provenance import today
+from calibrant.data.sources.input import today
 from calibrant.findings.documents.decisions import CascadePolicy, CascadePromise, Guarantee
 from calibrant.trust.deferral.answers import EVERY_QUESTION, Answers, every_question
 from calibrant.trust.deferral.choice import FEWEST, choose_policy, given_tolerance

@@ -17,10 +17,10 @@ from calibrant.core.places import writing
 from calibrant.core.shared_options import Seed
 from calibrant.core.verb import OUTPUT, Option, Supplied, verb
 from calibrant.data import Study
-from calibrant.data.sources.provenance import document_head
+from calibrant.data.sources.input import document_head
 from calibrant.models.study.runner import ProgressWatch
 from calibrant.report.answers import claims_of, headline
-from calibrant.report.page.screen import findings
+from calibrant.report.page import findings
 from calibrant.report.result import DemoResult
 from calibrant.verbs.models import fetch_model
 from calibrant.verbs.run import run

@@ -114,16 +114,10 @@ class AuditedBlock(Struct, frozen=True, dict=True):
                 )
             }
         few = self.block is not self.plain and self.dependence is not None and self.dependence.few
-        return self._error_of_rows(metrics) if few else metrics
-
-    def _error_of_rows(self, metrics: dict[str, Estimate]) -> dict[str, Estimate]:
-        """Return metrics with the error of the rows as they are, of which claims are here.
-
-        What chance may add between so few groups hides any error: it came out as 0.
-        """
-        error = metrics.get("error")
-        if error is None:
+        if not few or (error := metrics.get("error")) is None:
             return metrics
+        # What chance may add between so few groups hides any error (it came out as 0): that of the
+        # rows as they are is told, of which claims are here.
         value = cast("RowBlock", self.plain).estimates(("error",))["error"].value
         low, high = min(error.low, value), max(error.high, value)
         return {**metrics, "error": replace(error, value=value, low=low, high=high)}

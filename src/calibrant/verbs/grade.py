@@ -7,16 +7,23 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from calibrant.answers.samples import GradedSamples, SampleColumns, grade_samples, read_samples
-from calibrant.answers.samples.source import JudgeChoice, judged_options, ledger_beside, ledger_for
+from calibrant.answers.graded_samples import (
+    GradedSamples,
+    JudgeChoice,
+    grade_samples,
+    judged_options,
+    ledger_beside,
+    ledger_for,
+)
+from calibrant.answers.samples import SampleColumns, read_samples
 from calibrant.answers.semantics import Grader
 from calibrant.core import shared_options as opt
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.places import check_output_folder
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.data import Study
-from calibrant.data.mend.estimator import mended_columns
-from calibrant.data.sources.provenance import document_head
+from calibrant.data.mend import mended_columns
+from calibrant.data.sources.input import document_head
 from calibrant.findings.claims.next_step import step_of_grades
 from calibrant.report.result import GradeResult
 

@@ -17,18 +17,18 @@ from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
 from calibrant.data import ScoreBlock, Scores
+from calibrant.data.sources.input import document_head, origin_of, today
 from calibrant.data.sources.options import table_settings
-from calibrant.data.sources.provenance import document_head, origin_of, today
 from calibrant.findings.claims.groups import groups_claims
 from calibrant.findings.documents.groups import GroupsEntry, Trend
 from calibrant.report.result import GroupsResult
 from calibrant.trust.audit import GroupOptions, across_models, groups_entry
+from calibrant.trust.confidence_groups import GroupCorrector
+from calibrant.trust.group_rules import text_groups, word_vectors
 from calibrant.trust.grouping_loss import exact_difference, size_trend, tuned_pairs
-from calibrant.trust.segments.conditions import text_groups, word_vectors
-from calibrant.trust.segments.confidence_groups import GroupCorrector
-from calibrant.verbs._document import scores_document, with_rows
 from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import read_scores
+from calibrant.verbs.score_documents import scores_document, with_rows
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 

@@ -17,8 +17,8 @@ from calibrant.data import Study
 from calibrant.data.logs.json_text import ReadOptions
 from calibrant.data.logs.log import ForeignLog
 from calibrant.data.logs.recognise import read_log
+from calibrant.data.sources.input import document_head
 from calibrant.data.sources.options import table_settings
-from calibrant.data.sources.provenance import document_head
 from calibrant.data.tables import WRITERS, neutral_cells
 from calibrant.findings.documents.entries import ImportedLog
 from calibrant.report.result import ImportResult
@@ -61,7 +61,7 @@ def import_logs(
         Logs of other tools, recognised by content.
 
         Inspect (``.eval``, JSON), lm-eval samples and the other kinds of
-        `calibrant.data.logs.recognise.READERS`.
+        `calibrant.data.logs.recognise.KINDS`.
     out
         Study folder for all tables, or a .parquet, .csv or .jsonl file for the scores.
 
@@ -106,6 +106,16 @@ def import_logs(
         )
     tables = tables_of(read)
     pieces = [] if out is None else _write(tables, Path(out))
+    steps = next((path for path in pieces if "steps" in path.name), None)
+    if steps is not None and tables.steps["correct"].count():
+        why = "See whether its turns tell which runs fail"
+        call = Call("audit", steps, unit="run")
+    elif tables.scores.height:
+        why = "See how far the confidence can be trusted"
+        call = Call("audit", *values, **columns) if out is None else Call("audit", out)
+    else:
+        why = "Without a confidence there is nothing to audit: see what each one needs"
+        call = Call("methods")
     return ImportResult(
         {
             **document_head("import_logs", values, settings=table_settings(columns)),
@@ -113,28 +123,9 @@ def import_logs(
             "scores": _counted(tables),
             "notes": list(tables.notes),
             "written": [str(path) for path in pieces],
-            "next": _next_step(values, out, columns, tables, pieces),
+            "next": {"why": why, "command": call.shell()},
         }
     )
-
-
-def _next_step(
-    values: Sequence[Any],
-    out: str | Path | None,
-    columns: Mapping[str, str],
-    tables: ForeignTables,
-    pieces: Sequence[Path],
-) -> dict[str, str]:
-    """Return what comes next: the audit of what was written, or of the log itself."""
-    steps = next((path for path in pieces if "steps" in path.name), None)
-    if steps is not None and tables.steps["correct"].count():
-        why = "See whether its turns tell which runs fail"
-        return {"why": why, "command": Call("audit", steps, unit="run").shell()}
-    if not tables.scores.height:
-        why = "Without a confidence there is nothing to audit: see what each one needs"
-        return {"why": why, "command": "calibrant methods"}
-    call = Call("audit", *values, **columns) if out is None else Call("audit", out)
-    return {"why": "See how far the confidence can be trusted", "command": call.shell()}
 
 
 def _entry(log: ForeignLog) -> ImportedLog:

@@ -13,7 +13,7 @@ from calibrant.core.hints import Call
 from calibrant.core.places import writing
 from calibrant.core.shared_options import column, source, written
 from calibrant.core.verb import Option, verb
-from calibrant.data.sources.provenance import document_head
+from calibrant.data.sources.input import document_head
 from calibrant.data.tables import read_table
 from calibrant.report.result import InitResult
 

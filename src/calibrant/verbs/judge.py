@@ -13,18 +13,9 @@ from calibrant.core.errors import InputError, error_source, require_known
 from calibrant.core.hints import TABLE, Call, Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import INPUT, Option, verb
-from calibrant.data.judge_cells import JudgeColumns, RatingScale
-from calibrant.data.judge_table import (
-    PANEL,
-    ROW,
-    JudgeTable,
-    likely_columns,
-    open_judged,
-    read_judge_table,
-)
-from calibrant.data.mend.recalibration_map import save_maps
-from calibrant.data.sources.provenance import document_head, origin_of, recorded
-from calibrant.data.tables import source_name
+from calibrant.data import judge_table
+from calibrant.data.recalibration_map import save_maps
+from calibrant.data.sources.input import document_head, origin_of, recorded
 from calibrant.findings.claims.judge import joined_claims, size_words
 from calibrant.findings.documents.labels import JudgeEntry
 from calibrant.labels.judge_entry import JudgeView, judge_entry
@@ -145,67 +136,64 @@ def judge(
     """
     request = dict(locals())
     settings = recorded(request, _SETTINGS)
-    if not judge or not human:
-        raise _unnamed(data, judge, human)
     if pairs and len(pairs) != 2:
         raise InputError(f"a pair has two sides, got {len(pairs)} columns")
     require_known(cost or {}, judge, "a cost is that of a judge, and there is none called {}")
-    columns = JudgeColumns(**{name: request[name] for name in JudgeColumns.__struct_fields__})
+    roles = judge_table.JudgeColumns.__struct_fields__
+    columns = judge_table.JudgeColumns(**{name: request[name] for name in roles})
     head = document_head("judge", data, seed=seed, settings=settings)
     with error_source(head["source"]):
-        table = read_judge_table(data, columns, rated)
+        if not judge or not human:
+            raise _unnamed(data, {"judge": judge, "human": human})
+        table = judge_table.read_judge_table(data, columns, rated)
         require_known(by, table.frame.columns, "there is no column {}")
         views = _views(table)
         warnings = _checked(views[0], data, settings)
-        path = None if save is None else str(save)
-        found = [
-            judge_entry(view, by=by, precision=precision, cost=_cost(view, cost or {}), seed=seed,
-                        about=_about(view, origin_of(head)), path=path)
-            for view in views
-        ]  # fmt: skip
+        found = [judge_entry(view, request, origin_of(head)) for view in views]
     entries, maps = zip(*found, strict=True)
+    labels_needed = entries[0].labels_needed
+    missing = 0 if labels_needed is None else labels_needed.labels - entries[0].labels
     if save is not None:
         with writing(save):
             save_maps(maps, save)
     if batch is not None:
-        rows = _batch(views[0], entries[0], seed)
-        write_for_people(rows, Path(batch), keep=[ROW, *human])
+        rows = _batch(views[0], max(_FEWEST, missing), seed)
+        write_for_people(rows, Path(batch), keep=[judge_table.ROW, *human])
     document = {
         **head,
         "dropped": dict(table.left_out),
         "data": {
             "rows": table.frame.height,
-            "columns": _recorded_roles(table.columns),
+            "columns": recorded(asdict(table.columns), "model? question? answer? pairs"),
             "warnings": [{"id": "judge.reading", "subject": {}, "text": text} for text in warnings],
         },
         "results": entries,
         "claims": [claim.to_dict() for claim in joined_claims(entries, margin=margin)],
-        "next": _next(entries[0], data, settings),
+        "next": _next(entries[0], missing, data, settings),
     }
     return JudgeResult(document)
 
 
-def _unnamed(data: Any, judge: Sequence[str], human: Sequence[str]) -> InputError:
+def _unnamed(data: Any, roles: Mapping[str, Sequence[str]]) -> InputError:
     """Return what to type where the judge's column or people's is not named."""
-    names = open_judged(data).columns
-    likely = likely_columns(names)
-    matches = {"judge": list(judge) or likely["judge"], "human": list(human) or likely["human"]}
+    names = judge_table.open_judged(data).columns
+    likely = judge_table.likely_columns(names)
     rule = f"which columns hold the judge's scores, and people's? There are {', '.join(names)}"
-    call = _again(data, {role: subset or ["COLUMN"] for role, subset in matches.items()})
-    return InputError(rule, source=source_name(data), hint=Hint("name both:\n{0}", call))
+    named = {role: given or likely[role] or ["COLUMN"] for role, given in roles.items()}
+    return InputError(rule, hint=Hint("name both:\n{0}", _again(data, named)))
 
 
-def _views(table: JudgeTable) -> list[JudgeView]:
+def _views(table: judge_table.JudgeTable) -> list[JudgeView]:
     """Return every judge, and a panel of several: the mean of their scores, or the majority."""
     views = [JudgeView(table, n, score, table.scales[n]) for n, score in table.scores.items()]
-    if len(views) < 2:
-        return views
-    mean = np.mean([view.unit for view in views], axis=0)
-    alike = len({view.scale for view in views}) == 1
-    scale = views[0].scale if alike else RatingScale()
-    if table.kind != "ratings":
-        return [*views, JudgeView(table, "panel (majority)", (np.sign(mean - 0.5) + 1) / 2, scale)]
-    return [*views, JudgeView(table, PANEL, scale.low + scale.span * mean, scale)]
+    if len(views) > 1:
+        unit, name = np.mean([view.unit for view in views], axis=0), "panel (mean)"
+        if table.kind != "ratings":
+            unit, name = (np.sign(unit - 0.5) + 1) / 2, "panel (majority)"
+        alike = len({view.scale for view in views}) == 1
+        scale = views[0].scale if alike else judge_table.RatingScale()
+        views.append(JudgeView(table, name, scale.low + scale.span * unit, scale))
+    return views
 
 
 def _checked(view: JudgeView, data: Any, settings: Mapping[str, Any]) -> list[str]:
@@ -236,36 +224,14 @@ def _checked(view: JudgeView, data: Any, settings: Mapping[str, Any]) -> list[st
     return notes
 
 
-def _recorded_roles(columns: JudgeColumns) -> dict[str, Any]:
-    return recorded(asdict(columns), "model? question? answer? pairs")
-
-
-def _cost(view: JudgeView, costs: Mapping[str, float]) -> float | None:
-    """Return the price of a verdict; that of a panel is the sum of its members'."""
-    members = [view.name] if view.name in view.table.scores else list(view.table.scores)
-    return sum(costs[name] for name in members) if set(members) <= costs.keys() else None
-
-
-def _about(view: JudgeView, origin: Mapping[str, Any]) -> dict[str, Any]:
-    scales = {"judge_scale": view.scale.ends, "people_scale": view.table.human_scale.ends}
-    # A judge scores answers of every model: its column alone is the name of the map.
-    fitted_on = {**origin, **scales, "labels_by": "people"}
-    return {"model": "", "method": view.name, "fitted_on": fitted_on}
-
-
-def _missing(entry: JudgeEntry) -> int:
-    """Return how many more labels the entry asks for."""
-    return 0 if entry.labels_needed is None else entry.labels_needed.labels - entry.labels
-
-
-def _batch(view: JudgeView, entry: JudgeEntry, seed: int) -> pl.DataFrame:
+def _batch(view: JudgeView, size: int, seed: int) -> pl.DataFrame:
     """Return the rows to rate next, with their number in the table and cells to fill in."""
-    table, pool = view.table, LabelPool(view.unit, view.pool.people)
-    draws = choose_batch(pool, max(_FEWEST, _missing(entry)), rng=seed)
-    rows: pl.DataFrame = table.frame[draws.tolist()].with_columns(pl.Series(ROW, table.rows[draws]))
+    table = view.table
+    draws = choose_batch(LabelPool(view.unit, view.pool.people), size, rng=seed)
+    number = pl.Series(judge_table.ROW, table.rows[draws])
+    rows: pl.DataFrame = table.frame[draws.tolist()].with_columns(number)
     people = table.columns.human
-    visible = pl.exclude(ROW, *table.scores, *people)
-    return rows.select(ROW, visible, *people)
+    return rows.select(number.name, pl.exclude(number.name, *table.scores, *people), *people)
 
 
 def _again(data: Any, settings: Mapping[str, Any]) -> Call:
@@ -274,14 +240,16 @@ def _again(data: Any, settings: Mapping[str, Any]) -> Call:
     return Call("judge", data if isinstance(data, str | Path) else TABLE, **request)
 
 
-def _next(entry: JudgeEntry, data: Any, settings: Mapping[str, Any]) -> dict[str, str]:
+def _next(
+    entry: JudgeEntry, missing: int, data: Any, settings: Mapping[str, Any]
+) -> dict[str, str]:
     """Return the next batch for people; else the page."""
-    more = {"html": "judge.html"}
-    why = "See models, map and flips on a page"
-    if entry.labels_needed is not None and (rows := _missing(entry)) > 0:
+    more, why = {"html": "judge.html"}, "See models, map and flips on a page"
+    if entry.labels_needed is not None and missing > 0:
         more, within = {"batch": "batch.csv"}, size_words(entry, entry.labels_needed.precision)
-        why = f"{rows:,} rows for people: their mean is then known to within {within}"
+        why = f"{missing:,} rows for people: their mean is then known to within {within}"
     elif entry.path is None and entry.scale.kind != "pairs":
         more, why = {"save": "map.json"}, "Keep what a score means, for rows that nobody will rate"
-    names = {k: v for k, v in settings.items() if k not in ("features", "by", "cost", "existing")}
+    # The next command asks for the same: without a choice that was confirmed it would be refused.
+    names = {name: value for name, value in settings.items() if value != "checked"}
     return {"command": _again(data, {**names, **more}).text(), "why": why}

@@ -14,20 +14,19 @@ from calibrant.core.hints import Hint
 from calibrant.core.places import writing
 from calibrant.core.verb import Option, verb
 from calibrant.data import ScoreBlock, Scores
-from calibrant.data.mend import Mend, RecalibrationMap
-from calibrant.data.mend.estimator import LEAST_LABELS, fit_columns
-from calibrant.data.mend.recalibration_map import MENDED, save_maps
+from calibrant.data.mend import LEAST_LABELS, Mend, fit_columns
+from calibrant.data.recalibration_map import MENDED, RecalibrationMap, save_maps
 from calibrant.data.sources.drawn_labels import study_grades
+from calibrant.data.sources.input import document_head, origin_of, recorded
 from calibrant.data.sources.objects import plain_input
 from calibrant.data.sources.options import table_settings
-from calibrant.data.sources.provenance import document_head, origin_of, recorded
 from calibrant.findings.claims.decide import TOO_FEW_GROUPS, mend_claims
 from calibrant.findings.documents.decisions import MendColumns, MendEntry, MendMeaning, MendPromise
 from calibrant.metrics.recalibration.mend_fit import Labels
 from calibrant.report.result import MendResult
-from calibrant.verbs._document import scores_document
 from calibrant.verbs.dependent_rows import DependentBlocks
 from calibrant.verbs.opening.open_input import only_of, read_scores
+from calibrant.verbs.score_documents import scores_document
 
 _VALUES = 12
 

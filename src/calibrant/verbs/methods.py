@@ -12,7 +12,7 @@ from calibrant.core.shared_options import source
 from calibrant.core.verb import Option, verb
 from calibrant.data import Study
 from calibrant.data.formats import is_study
-from calibrant.data.sources.provenance import document_head
+from calibrant.data.sources.input import document_head
 from calibrant.report.result import MethodsResult
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from calibrant.core.shared_options import column
 from calibrant.core.verb import Option, verb
-from calibrant.data.sources.provenance import document_head
+from calibrant.data.sources.input import document_head
 from calibrant.models.inference.weights import WEIGHTS, Weights, cache_folder, fetch
 from calibrant.report.result import ModelsResult
 

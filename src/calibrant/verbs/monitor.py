@@ -16,9 +16,9 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.data import source_name
+from calibrant.data.sources.input import document_head, input_files, recorded
 from calibrant.data.sources.options import table_settings
-from calibrant.data.sources.provenance import document_head, input_files, recorded
-from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims import Claim
 from calibrant.findings.claims.labels import (
     day_warnings,
     late_warnings,
@@ -262,46 +262,39 @@ def monitor(
     sources, stream = monitoring.open_stream(sources, every, follow, stream)
     coming = isinstance(sources, Iterator)
     waits = state is not None and time is not None and not coming
-    baselines = (
-        None
-        if baseline is None
-        else monitoring.read_baselines(baseline, columns, group, time, every)
-    )
+    baselines = monitoring.read_baselines(baseline, columns, group, time, every)
     opt.refuse_mended(table, policy, "a policy")
     promise = None if policy is None else Promise(policy)
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}
     counts = monitoring.PartCounts()
-    for scores in monitoring.tables_of(sources, columns, stream):
-        counts.add(scores)
-        for rows in scores.frame.partition_by(["model", "method"], maintain_order=True):
-            key = (str(rows["model"][0]), str(rows["method"][0]))
-            if key not in watches:
-                watches[key] = CalibrationWatch(
-                    {"model": key[0], "method": key[1]},
-                    baseline=monitoring.baseline_of(baselines, key, source_name(baseline)),
-                    baseline_rows=baseline_rows,
-                    horizon=horizon,
-                    alpha=alpha,
-                    tolerance=tolerance,
-                    promise=None if promise is None else promise.watch(key, horizon, alpha),
-                )
-            watch = watches[key]
-            watch.late.given = label_days
-            marked = rows if promise is None else promise.marked(watch, rows)
-            named = "question_id" not in scores.assumed
-            batches = monitoring.stream_batches(
-                marked, time, every, stream or scores.source, watch, named=named, group=group
+    for key, rows, scores in counts.read(monitoring.tables_of(sources, columns, stream)):
+        if key not in watches:
+            watches[key] = CalibrationWatch(
+                {"model": key[0], "method": key[1]},
+                baseline=monitoring.baseline_of(baselines, key, source_name(baseline)),
+                baseline_rows=baseline_rows,
+                horizon=horizon,
+                alpha=alpha,
+                tolerance=tolerance,
+                promise=None if promise is None else promise.watch(key, horizon, alpha),
             )
-            for batch in batches:
-                watch.see(batch)
-                if waits and named:
-                    counts.wait(watch, batch)
-                elif batch.time <= resumed.get(key, -np.inf):
-                    counts.seen_before(batch)
-                else:
-                    watch.update(monitoring.in_order(batch, watch, coming, scores.source))
-                    _tell(watch, on_alarm if stream is not None else None)
+        watch = watches[key]
+        watch.late.given = label_days
+        marked = rows if promise is None else promise.marked(watch, rows)
+        has_ids = "question_id" not in scores.assumed
+        batches = monitoring.stream_batches(
+            marked, time, every, stream or scores.source, watch, named=has_ids, group=group
+        )
+        for batch in batches:
+            watch.see(batch)
+            if waits and has_ids:
+                counts.wait(watch, batch)
+            elif batch.time <= resumed.get(key, -np.inf):
+                counts.seen_before(batch)
+            else:
+                watch.update(monitoring.in_order(batch, watch, coming, scores.source))
+                _tell(watch, on_alarm if stream is not None else None)
     counts.settle(watches.values())
     require_watched(promise, watches.values(), stream)
     if state is not None:
@@ -326,32 +319,33 @@ def monitor(
     }
     head = document_head("monitor", sources, settings=settings, source=stream)
     head["schema"] = "calibrant.monitor/2"
-    traffic_entry = seen and promise and promise.told(seen, stream or source_name(sources))
+    parts: dict[str, Any] = {"results": results}
+    if promise is not None and seen is not None:
+        parts = {"traffic": promise.told(seen, stream or source_name(sources)), **parts}
+    return _result(head, parts, counts, [] if seen is None else [seen.claim])
+
+
+def _result(
+    head: dict[str, Any], parts: dict[str, Any], counts: monitoring.PartCounts, claims: list[Claim]
+) -> MonitorResult:
+    """Return the document with its warnings and claims; those about traffic are made already."""
     document = {
         **head,
         "reading": counts.reading.to_dict(),
         "data": {},
         "claims": [],
-        **({} if traffic_entry is None else {"traffic": traffic_entry}),
-        "results": results,
+        **parts,
         "repeated": counts.repeated,
         "late": counts.late,
         "dropped": dict(counts.dropped),
     }
-    return MonitorResult(_with_words(document, counts, [] if seen is None else [seen.claim]))
-
-
-def _with_words(
-    document: dict[str, Any], counts: monitoring.PartCounts, claims: list[Claim]
-) -> dict[str, Any]:
-    """Return a document with its warnings and claims; those about traffic are made already."""
     entries: list[MonitorEntry] = typed(plain(document)).results
     warnings = [*counts.warnings(), *waiting_warnings(entries), *late_warnings(counts.late)]
     warnings += day_warnings([entry for entry in entries if entry.n])
     labelled = [entry for entry in entries if entry.n or not claims]
     claims = [*claims, *monitor_claims(labelled)]
-    confidence = {"data": {"warnings": warnings}, "claims": [claim.to_dict() for claim in claims]}
-    return {**document, **confidence}
+    document |= {"data": {"warnings": warnings}, "claims": [claim.to_dict() for claim in claims]}
+    return MonitorResult(document)
 
 
 def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | None) -> None:

@@ -17,16 +17,14 @@ from calibrant.data.label_schema import WEIGHT
 from calibrant.data.reading import Reading, joined_readings
 from calibrant.data.score_table import CLUSTER
 from calibrant.data.sources.coverage import reading_warnings
-from calibrant.data.sources.objects import as_table, is_row
+from calibrant.data.sources.objects import as_table, follow_file, is_row, read_stdin
 from calibrant.data.sources.options import ReadingOptions
-from calibrant.data.streams.row_streams import follow_file, read_stdin
 from calibrant.findings.claims.data import data_warnings
 from calibrant.findings.documents.entries import DataWarning
 from calibrant.labels.pool import OpenLabels
 from calibrant.labels.watching.batch import (
     Baseline,
     StreamBatch,
-    days_since_1970,
     instants,
     within_days,
 )
@@ -117,7 +115,7 @@ def stream_batches(
         labelled = part.filter(pl.col("correct").is_not_null())
         yield StreamBatch(
             part["stream_batch"][0],
-            math.nan if stamp is None else days_since_1970(stamp),
+            math.nan if stamp is None else stamp.timestamp() / 86_400.0,
             labelled["confidence"].cast(pl.Float64).to_numpy(),
             labelled["correct"].cast(pl.Float64).to_numpy(),
             labelled["question_id"].to_numpy() if named else None,
@@ -219,6 +217,15 @@ class PartCounts:
         self._weights: set[float] = set()
         self._readings: list[Reading] = []
 
+    def read(
+        self, parts: Iterable[Scores]
+    ) -> Iterator[tuple[tuple[str, str], pl.DataFrame, Scores]]:
+        """Count parts as they come; yield the rows of each model and method."""
+        for scores in parts:
+            self.add(scores)
+            for rows in scores.frame.partition_by(["model", "method"], maintain_order=True):
+                yield (str(rows["model"][0]), str(rows["method"][0])), rows, scores
+
     def add(self, scores: Scores) -> None:
         """Count a part."""
         self.dropped.update(scores.dropped)
@@ -272,11 +279,13 @@ def read_baselines(
     group: str | None,
     time: str | None,
     every: str | int,
-) -> dict[tuple[str, str], Baseline]:
+) -> dict[tuple[str, str], Baseline] | None:
     """Return the labelled rows of the last verification, with the weights of their draw.
 
     Where they have a time, they are dated as the batches of the stream are.
     """
+    if baseline is None:
+        return None
     with error_source(source_name(baseline)):
         frame, names = _baseline_rows(baseline, columns)
         _require_group(frame, group, source_name(baseline))

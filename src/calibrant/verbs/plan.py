@@ -12,8 +12,8 @@ from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Hint
 from calibrant.core.verb import Option, verb
 from calibrant.data import source_name
+from calibrant.data.sources.input import document_head, recorded
 from calibrant.data.sources.options import table_settings
-from calibrant.data.sources.provenance import document_head, recorded
 from calibrant.findings.claims.labels import leaderboard_claims, plan_claims
 from calibrant.findings.documents.fields import typed
 from calibrant.labels import Goal, plan_document
@@ -269,7 +269,7 @@ def plan(
         **({"pipeline": pipeline} if from_table else {}),
     } or None
     result = PlanResult(document)
-    claims = plan_claims(result.plans or [])
+    claims = [*plan_claims(result.plans or [])]
     if result.leaderboard:
         claims += leaderboard_claims(typed(result.leaderboard))
     return PlanResult.of_plain({**result, "claims": [each.to_dict() for each in claims]})

@@ -18,7 +18,7 @@ from calibrant.core.arrays import as_generator, named_stream
 from calibrant.core.errors import InputError, UndefinedMetricWarning, error_source
 from calibrant.core.hints import Call, Hint
 from calibrant.data import ScoreBlock, Scores, load_scores, source_name
-from calibrant.data.limits import FEW_UNGRADED
+from calibrant.data.formats import FEW_UNGRADED
 from calibrant.data.sources.drawn_labels import block_of
 from calibrant.data.sources.options import ReadingOptions
 from calibrant.findings.claims.data import LEAST_ONE_SIDED, unranked_warning
@@ -200,7 +200,8 @@ def meaning_pairs(
             rule = "{" + name + "} is about scores, and {samples} plans from draws"
             raise InputError(Hint(rule), hint=Hint("leave out {" + name + "}"))
     # Loaded here: most plans read no answers.
-    from calibrant.answers.samples import SampleColumns, grade_samples, read_samples
+    from calibrant.answers.graded_samples import grade_samples
+    from calibrant.answers.samples import SampleColumns, read_samples
     from calibrant.labels.claim_plan import meaning_plan
 
     with error_source(source_name(data) if isinstance(data, str | Path) else None):

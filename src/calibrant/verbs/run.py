@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import polars as pl
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from calibrant.answers.candidates import candidate_scores, consistency_candidates
 from calibrant.answers.confidence import METHODS, Options, needs_of, score_table
@@ -19,15 +20,15 @@ from calibrant.core.hints import Hint
 from calibrant.core.shared_options import About, Engine, MendColumns, Similarity, Tau, Variant
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.data import Study
-from calibrant.data.mend.estimator import maps_of_models, mended_columns
+from calibrant.data.mend import maps_of_models, mended_columns
 from calibrant.data.questions import load_questions, tabular_questions
-from calibrant.data.streams.engines import engine_named
+from calibrant.data.sources.engines import engine_named
 from calibrant.models.ledger import Ledger
 from calibrant.models.ledger.repair import repair_ledger
 from calibrant.models.protocol import Client
-from calibrant.models.study.config import StudyConfig, load_config, with_scoring
+from calibrant.models.study.config import StudyConfig, load_config
 from calibrant.models.study.costs import check_budget, forecast, study_prices
-from calibrant.models.study.endpoints import open_client, probe_models
+from calibrant.models.study.endpoints import open_client, probe_endpoint
 from calibrant.models.study.plan import select_probes
 from calibrant.models.study.probes import POOL, STATED_POOL
 from calibrant.models.study.prompts import iterate_questions
@@ -50,6 +51,7 @@ from calibrant.verbs.study.run_document import (
 )
 
 FAILURES_SHOWN = 50
+_SUMMARY = ("accuracy", "mean_confidence", "ece", "auroc")
 
 
 @verb(
@@ -116,8 +118,10 @@ def run(
         Document ``calibrant.run/1``.
     """
     folder = Study(Path(study).parent if Path(study).name == "study.toml" else study)
+    config = load_config(folder)
     values = {"about": about, "variant": variant, "tau": tau, "similarity": similarity}
-    config = with_scoring(load_config(folder), values)
+    choice = {name: value for name, value in values.items() if value is not None}
+    config = replace(config, scoring=replace(config.scoring, **choice))
     source = str(folder.config_path)
     if engine is not None:
         _check_engine(engine, config, source)
@@ -132,7 +136,7 @@ def run(
         agree_to_hosts(config, confirm)
     if probe:
         with OwnLoop() as loop:
-            probed = loop.run(probe_models(config, clients))
+            probed = loop.run(_probe(config, clients))
         return RunResult({**run_document(prepared, None, dry_run=True), "probe": probed})
     repaired = repair_ledger(folder.ledger_path) if repair else None
     expected = collected = None
@@ -177,6 +181,15 @@ async def arun(study: str | Path, **options: Any) -> RunResult:
         Document ``calibrant.run/1``.
     """
     return await asyncio.to_thread(run, study, **options)
+
+
+async def _probe(config: StudyConfig, clients: Mapping[str, Client]) -> list[dict[str, Any]]:
+    reports = []
+    for model in config.models:
+        client = clients[model.name]
+        reports.append({"model": model.name, **await probe_endpoint(client, model.model)})
+        await client.close()
+    return reports
 
 
 def _check_engine(engine: str, config: StudyConfig, source: str) -> None:
@@ -285,13 +298,17 @@ def _digest(
     for name, frame in tables.items():
         study.write(name, frame)
     study.write_result("semantics", annotated.document)
-    audited = None
+    results: list[dict[str, Any]] = []
     if scored.scores.drop_nulls(["confidence", "correct"]).height:
         audited = audit(study.path, on_invalid="drop", seed=config.seed, engine=engine)
         study.write_result("audit", audited.to_dict())
+        for entry in audited["results"]:
+            head = {name: entry[name] for name in ("model", "method", "n", "probability")}
+            metrics = entry["metrics"]
+            results.append(head | {name: metrics[name] for name in _SUMMARY if name in metrics})
     lacks = prepared.unavailable
     return {
-        "counts": [{"model": n, **to_builtins(c)} for n, c in collected.counts.items()],
+        "counts": collected.counts,
         "tables": {name: frame.height for name, frame in tables.items()},
         "unread": [entry for entry in scored.failures if entry["unread"]],
         "failures": {
@@ -306,17 +323,5 @@ def _digest(
             {**entry, "reason": lacks[entry["model"]].get(entry["method"], entry["reason"])}
             for entry in scored.availability
         ],
-        "results": [] if audited is None else [_result(entry) for entry in audited["results"]],
-    }
-
-
-def _result(entry: Mapping[str, Any]) -> dict[str, object]:
-    metrics = entry["metrics"]
-    names = ("accuracy", "mean_confidence", "ece", "auroc")
-    return {
-        "model": entry["model"],
-        "method": entry["method"],
-        "n": entry["n"],
-        "probability": entry["probability"],
-        **{name: metrics[name] for name in names if name in metrics},
+        "results": results,
     }

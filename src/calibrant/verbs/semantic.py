@@ -11,8 +11,8 @@ import polars as pl
 from calibrant.core.arrays import Array, Floats, named_stream
 from calibrant.core.errors import require_known
 from calibrant.data.sources.draws import class_numbers
+from calibrant.data.sources.engines import engine_named
 from calibrant.data.sources.options import AuditOptions
-from calibrant.data.streams.engines import engine_named
 from calibrant.findings.sem_ece import sem_ece_block
 from calibrant.metrics import semantic
 from calibrant.metrics.binned import reliability_bins

@@ -12,7 +12,7 @@ from calibrant.core.shared_options import Data, Seed, written
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.data import Study
 from calibrant.data.formats import is_study
-from calibrant.data.sources.provenance import document_head
+from calibrant.data.sources.input import document_head
 from calibrant.report import render_html, render_markdown
 from calibrant.report.charts import charts_of
 from calibrant.report.charts.draw import FORMATS, save_chart
@@ -68,7 +68,12 @@ def write_report(
     documents: list[Result] = []
     for path in paths:
         if is_study(path):
-            documents += _study_documents(Study(path), seed, pieces if html is None else [])
+            study = Study(path)
+            if not study.results() and study.has("scores"):
+                analyse(study.path, seed=seed)
+            page = write_study_page(study)
+            pieces += [str(page)] if html is None else []
+            documents += map(Result.of_plain, study.results().values())
         elif str(path).endswith(".json"):
             documents.append(_document(path))
         else:
@@ -78,7 +83,11 @@ def write_report(
     if markdown is not None:
         pieces.append(_write(markdown, "\n".join(render_markdown(d) for d in documents)))
     if figures is not None:
-        pieces += _figures(documents, Path(figures), tuple(formats))
+        # The picture that answers, and every further chart, in a folder per document.
+        for number, document in enumerate(documents, 1):
+            place = Path(figures) / f"{number}-{document.kind}"
+            for chart in charts_of(document):
+                pieces += map(str, save_chart(chart, place, formats=tuple(formats)))
     head = document_head("report", paths, seed=seed)
     # With no place to write to, the tables themselves are what was asked for.
     return ReportResult({**head, "written": pieces, "documents": [] if pieces else documents})
@@ -121,13 +130,6 @@ def _document(path: str | Path) -> Result:
     return document
 
 
-def _study_documents(study: Study, seed: int, text: list[str]) -> list[Result]:
-    if not study.results() and study.has("scores"):
-        analyse(study.path, seed=seed)
-    text.append(str(write_study_page(study)))
-    return [Result.of_plain(document) for document in study.results().values()]
-
-
 def _page(paths: Sequence[str | Path], documents: Sequence[Result], title: str | None) -> str:
     """Return the page: that of a single study has its questions and its own title."""
     if len(paths) == 1 and is_study(paths[0]) and title is None:
@@ -139,13 +141,3 @@ def _write(path: str | Path, text: str) -> str:
     with writing(path):
         Path(path).write_text(text, encoding="utf-8")
     return str(path)
-
-
-def _figures(documents: list[Result], folder: Path, formats: tuple[str, ...]) -> list[str]:
-    """Write the picture that answers, and every further chart, in a folder per document."""
-    pieces: list[Path] = []
-    for number, document in enumerate(documents, 1):
-        place = folder / f"{number}-{document.kind}"
-        for chart in charts_of(document):
-            pieces += save_chart(chart, place, formats=formats)
-    return [str(path) for path in pieces]

@@ -4,9 +4,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrant.models.codec import decode_completion, encode_completion
 from calibrant.models.protocol import Completion, Usage
-from calibrant.models.replies.codec import decode_completion, encode_completion
-from calibrant.models.replies.tokens import TokenLogprob, TokenLogprobs
+from calibrant.models.replies import TokenLogprob, TokenLogprobs
 
 values = st.floats(-50.0, 0.0)
 alternatives = st.lists(st.tuples(st.text(max_size=4), values), max_size=3).map(tuple)

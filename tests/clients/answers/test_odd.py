@@ -7,9 +7,9 @@ import time
 import pytest
 from aiohttp import web
 
-from calibrant.data.limits import LIMITS
+from calibrant.data.formats import LIMITS
 from calibrant.models import Request, open_client
-from calibrant.models.replies.malformed_reply import loose_json, short_name, token_count
+from calibrant.models.replies import loose_json, short_name, token_count
 from clients.endpoints.test_adapters import TALK, ask
 from clients.sessions import questions, texts
 

@@ -3,7 +3,7 @@
 import pytest
 from aiohttp import web
 
-from calibrant.data.spelling import MISSPELT, spells
+from calibrant.data.texts import MISSPELT, spells
 from clients.sessions import questions
 
 

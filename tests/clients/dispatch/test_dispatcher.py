@@ -7,7 +7,7 @@ import pytest
 
 from calibrant.core.errors import BudgetError, CapabilityError
 from calibrant.models import Ask, Caps, Dispatcher, Price
-from calibrant.models.ledger import Ledger
+from calibrant.models.ledger import Ledger, LedgerClaim
 from clients.server import error
 from clients.sessions import Session, client_of, question, questions, texts
 from ledgers import in_flight
@@ -254,3 +254,28 @@ def test_two_runs_of_one_dispatcher_share_its_places(server, ledger):
 
     assert [len(outcomes) for outcomes in asyncio.run(go())] == [20, 20]
     assert in_flight(ledger) == []
+
+
+def test_a_place_taken_after_another_process_gave_up_is_given_back(server, ledger):
+    async def go():
+        client = client_of(server)
+        dispatcher = Dispatcher(client, ledger, max_concurrency=1, start_concurrency=1)
+        asks = questions(2)
+        with Ledger(ledger.path) as other:
+            with other.writing():
+                (request,) = other.register([dispatcher.prepare(asks[0])[1]])
+                (attempt,) = other.claim_all([LedgerClaim(request, 0, 1)])
+
+            def give_up():
+                with other.writing():
+                    other.end_attempt(attempt, "unsent")
+
+            asyncio.get_running_loop().call_later(0.2, give_up)
+            async with asyncio.timeout(60):
+                outcomes = [outcome async for outcome in dispatcher.ask_all(asks)]
+        await client.close()
+        return outcomes, dispatcher.limit.free
+
+    outcomes, free = asyncio.run(go())
+    assert sorted(outcome.ask.tag for outcome in outcomes) == [0, 1]
+    assert free == 1

@@ -73,7 +73,7 @@ def test_listeners_hear_of_free_places_and_nobody_starts_during_a_pause():
         limit.overloaded(now=loop.time(), retry_after=0.02)
         limit.release()
         assert heard == [True, False]
-        await limit.pause()
-        assert limit.try_acquire()
+        await limit.acquire()
+        assert limit.paused_for() <= 0
 
     asyncio.run(go())

@@ -8,8 +8,8 @@ import pytest
 from calibrant.core.errors import CapabilityError, InputError, TransientClientError
 from calibrant.models import Ask, Message, Request, open_client
 from calibrant.models.asks import PRESETS
+from calibrant.models.endpoints.chat import read_answer, typed_answer
 from calibrant.models.endpoints.wires import read_response, write_request
-from calibrant.models.replies.chat import read_answer, typed_answer
 from clients.server import error
 from clients.sessions import Session
 

@@ -7,14 +7,14 @@ import pytest
 from aiohttp import web
 
 from calibrant.models import Ask, Dispatcher, Message, Request, open_client
-from calibrant.models.endpoints import provider
+from calibrant.models.endpoints import batches
 from calibrant.models.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(provider, "GATHER_S", 0.05)
-    monkeypatch.setattr(provider, "POLL_S", 0.02)
+    monkeypatch.setattr(batches, "GATHER_S", 0.05)
+    monkeypatch.setattr(batches, "POLL_S", 0.02)
 
 
 class Provider:

@@ -9,9 +9,9 @@ import pytest
 from calibrant.core.errors import CapabilityError, InputError
 from calibrant.data import Study
 from calibrant.models import Ask, Dispatcher, EndpointRefusedError, Message, Request, open_client
+from calibrant.models.endpoints.chat import read_answer, typed_answer
 from calibrant.models.endpoints.refused import Refusals
 from calibrant.models.ledger import Ledger
-from calibrant.models.replies.chat import read_answer, typed_answer
 from calibrant.verbs.run import run
 from clients.strict import Strict, few_alternatives, gpt5, mistral, no_seed
 from collect.studies import QUESTIONS, write_study

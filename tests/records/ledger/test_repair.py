@@ -7,11 +7,11 @@ import sqlite3
 import pytest
 
 from calibrant.core.errors import InputError, SchemaError
+from calibrant.models.codec import encode_completion
 from calibrant.models.ledger import DrawRow, Ledger, LedgerKey
 from calibrant.models.ledger.repair import back_up, backup_path, repair_ledger
 from calibrant.models.ledger.store import BACKUP_EVERY_S
 from calibrant.models.protocol import Completion, Usage
-from calibrant.models.replies.codec import encode_completion
 from calibrant.verbs.run import run
 from collect.studies import write_study
 from ledgers import start_attempt

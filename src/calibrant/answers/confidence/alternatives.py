@@ -69,24 +69,17 @@ def with_best_option(
     if "choices" not in questions.columns or questions["choices"].null_count() == len(questions):
         return replace(block, option=pl.Series("option", [None] * greedy.height, dtype=pl.String))
     names = _named_options(greedy, questions)
-    masses = (
-        names.join(_flat_tokens(greedy), on="row", how="inner")
-        .filter((pl.col("word") == pl.col("letter")) | (pl.col("word") == pl.col("lower")))
-        .group_by("row", "place")
-        .agg(pl.col("mass").sum())
-    )
+    equal = (pl.col("word") == pl.col("letter")) | (pl.col("word") == pl.col("lower"))
+    masses = names.join(_flat_tokens(greedy), on="row", how="inner").filter(equal)
+    masses = masses.group_by("row", "place").agg(pl.col("mass").sum())
     every = names.join(masses, on=["row", "place"], how="left").sort("row", "place")
-    best = (
-        every.group_by("row", maintain_order=True)
-        .agg(
-            pl.col("mass").is_null().any().alias("partial"),
-            (pl.col("mass").max() / pl.col("mass").sum()).alias("share"),
-            pl.col("unit").first(),
-            pl.col("choice", "letter", "lower").get(pl.col("mass").arg_max()),
-        )
-        .filter(~pl.col("partial"))
+    best = every.group_by("row", maintain_order=True).agg(
+        pl.col("mass").is_null().any().alias("partial"),
+        (pl.col("mass").max() / pl.col("mass").sum()).alias("share"),
+        pl.col("unit").first(),
+        pl.col("choice", "letter", "lower").get(pl.col("mass").arg_max()),
     )
-    best = _with_grades(best, graded)
+    best = _with_grades(best.filter(~pl.col("partial")), graded)
     every_row = pl.DataFrame({"row": np.arange(greedy.height)})
     best_options = best.select("row", "choice", "share", pl.col("grade").cast(pl.Float64))
     rows = every_row.join(best_options, on="row", how="left", maintain_order="left")
@@ -114,17 +107,11 @@ def _named_options(greedy: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFram
 
 def _with_grades(best: pl.DataFrame, graded: pl.DataFrame) -> pl.DataFrame:
     """Add the grade of a draw whose answer is the option's letter or text."""
-    values = (
-        graded.filter(pl.col("correct").is_not_null() & pl.col("answer").is_not_null())
-        .select(
-            "unit",
-            pl.col("answer").str.strip_chars(" \t\n.()").str.to_lowercase().alias("given"),
-            pl.col("correct").alias("grade"),
-        )
-        .unique(["unit", "given"], keep="first", maintain_order=True)
-    )
+    answer = pl.col("answer").str.strip_chars(" \t\n.()").str.to_lowercase()
+    values = graded.drop_nulls(["correct", "answer"]).select("unit", answer, grade="correct")
+    values = values.unique(["unit", "answer"], keep="first", maintain_order=True)
     for column in ("letter", "lower"):
-        names = values.rename({"given": column, "grade": f"grade of {column}"})
+        names = values.rename({"answer": column, "grade": f"grade of {column}"})
         best = best.join(names, on=["unit", column], how="left")
     return best.with_columns(grade=pl.coalesce("grade of letter", "grade of lower"))
 
@@ -171,7 +158,7 @@ def _of_greedy(block: DrawBlock, values: Floats, *, largest: bool = False) -> Fl
     if largest:
         by_row = np.full(rows, -np.inf)
         np.maximum.at(by_row, columns.row, values)
-    return gather(np.where(columns.rows_with_alternatives(rows), by_row, np.nan), block.first)
+    return gather(np.where(columns.rows_with_all("alternative", rows), by_row, np.nan), block.first)
 
 
 def mean_entropy(block: DrawBlock) -> Floats:

@@ -117,18 +117,13 @@ class TokenColumns:
     alternative: pl.Series
     alternative_logprob: Floats
 
-    def rows_with_text(self, n_rows: int) -> Mask:
-        """Return which draws have the texts of all their tokens."""
-        has_text = self.text.is_not_null().to_numpy()
-        return self._all(has_text, n_rows)
-
-    def rows_with_alternatives(self, n_rows: int) -> Mask:
-        """Return which draws have alternatives of all their tokens."""
-        return self._all(count_by(self.of, self.row.size) > 0, n_rows)
-
-    def _all(self, known_values: Mask, n_rows: int) -> Mask:
+    def rows_with_all(self, what: str, n_rows: int) -> Mask:
+        """Return which draws have the ``text``, or alternatives, of all their tokens."""
+        mask = self.text.is_not_null().to_numpy()
+        if what != "text":
+            mask = count_by(self.of, self.row.size) > 0
         total = count_by(self.row, n_rows)
-        return np.asarray((total > 0) & (count_by(self.row[known_values], n_rows) == total))
+        return np.asarray((total > 0) & (count_by(self.row[mask], n_rows) == total))
 
 
 def no_tokens() -> TokenColumns:

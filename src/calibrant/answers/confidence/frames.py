@@ -23,11 +23,9 @@ def verified_rows(frame: pl.DataFrame) -> pl.DataFrame:
     A candidate belongs to the meaning of the draws whose answer is the same text, but for case
     and spaces. Two candidates of one meaning are two rows.
     """
-    draws = (
-        frame.filter((pl.col("block") == "samples") & pl.col("class_id").is_not_null())
-        .select("unit", "class_id", _plain(pl.coalesce("answer", "text")).alias("key"))
-        .unique(["unit", "key"], keep="first", maintain_order=True)
-    )
+    draws = frame.filter(pl.col("block") == "samples", pl.col("class_id").is_not_null())
+    draws = draws.select("unit", "class_id", key=_plain(pl.coalesce("answer", "text")))
+    draws = draws.unique(["unit", "key"], keep="first", maintain_order=True)
     request = _verdicts(frame).drop("class_id").rename({"asked": "key"})
     joined = request.join(draws, on=["unit", "key"], how="inner", maintain_order="left")
     return joined.sort("unit", "draw", maintain_order=True)
@@ -35,23 +33,14 @@ def verified_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 def panel_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the verdicts of other models on each greedy answer: one row per judge and unit."""
-    answers = frame.filter(pl.col("block") == "greedy").select(
-        "unit",
-        "question_id",
-        pl.col("model").alias("author"),
-        _plain(pl.coalesce("answer", "text")).alias("key"),
-        _plain(pl.col("text")).alias("whole"),
-    )
-    request = _verdicts(frame).drop("unit")
-    return (
-        answers.join(request, on="question_id", how="inner", maintain_order="left")
-        .filter(
-            (pl.col("author") != pl.col("model"))
-            & ((pl.col("asked") == pl.col("key")) | (pl.col("asked") == pl.col("whole")))
-        )
-        .unique(["unit", "model"], keep="first", maintain_order=True)
-        .sort("unit", maintain_order=True)
-    )
+    forms = {"key": _plain(pl.coalesce("answer", "text")), "whole": _plain(pl.col("text"))}
+    answers = frame.filter(pl.col("block") == "greedy")
+    answers = answers.select("unit", "question_id", author="model", **forms)
+    pairs = answers.join(_verdicts(frame).drop("unit"), on="question_id", maintain_order="left")
+    matches = (pl.col("asked") == pl.col("key")) | (pl.col("asked") == pl.col("whole"))
+    peers = pairs.filter(pl.col("author") != pl.col("model"), matches)
+    peers = peers.unique(["unit", "model"], keep="first", maintain_order=True)
+    return peers.sort("unit", maintain_order=True)
 
 
 def _verdicts(frame: pl.DataFrame) -> pl.DataFrame:
@@ -65,6 +54,8 @@ def _plain(text: pl.Expr) -> pl.Expr:
 
 _KEY = ["question_id", "model", "purpose", "draw"]
 _SINGLE = {"verb": "verb_samples", "verb_topk": "verb_topk_samples"}
+_LEADING = {"confidences": "stated_confidence", "answers": "answer"}
+_LEADING |= {"classes": "class_id", "correct": "correct"}
 _OPTIONAL: dict[str, pl.DataType] = {
     "answer": pl.String(),
     "temperature": pl.Float64(),
@@ -182,7 +173,12 @@ def _block_name() -> pl.Expr:
 
 def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
     if name.startswith("verb_topk"):
-        frame = _leading_entry(frame)
+        # Of a stated list the entry of largest confidence counts, the first among equals.
+        place = pl.col("stated_confidences").list.arg_max()
+        frame = frame.with_columns(
+            pl.col(f"stated_{lists}").list.get(place, null_on_oob=True).alias(single)
+            for lists, single in _LEADING.items()
+        )
     more: dict[str, Any] = {}
     if name in ("samples", "greedy"):
         texts = frame["text"].fill_null("").cast(pl.Categorical)
@@ -216,17 +212,6 @@ def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
     )
 
 
-def _leading_entry(frame: pl.DataFrame) -> pl.DataFrame:
-    """Replace each stated list by its entry of largest confidence, the first among equals."""
-    place = pl.col("stated_confidences").list.arg_max()
-    return frame.with_columns(
-        pl.col("stated_confidences").list.get(place, null_on_oob=True).alias("stated_confidence"),
-        pl.col("stated_answers").list.get(place, null_on_oob=True).alias("answer"),
-        pl.col("stated_classes").list.get(place, null_on_oob=True).alias("class_id"),
-        pl.col("stated_correct").list.get(place, null_on_oob=True).alias("correct"),
-    )
-
-
 def _likelihood(frame: pl.DataFrame) -> dict[str, Floats]:
     """Return log-prob, number of tokens and smallest token log-prob; NaN where any is missing."""
     tokens = pl.col("token_logprobs")
@@ -237,9 +222,9 @@ def _likelihood(frame: pl.DataFrame) -> dict[str, Floats]:
         pl.when(finite).then(tokens.list.min()).alias("min_logprob"),
         pl.when(finite).then(tokens.list.max()).alias("max"),
     )
+    row = int(values["max"].arg_max() or 0)
     largest = values["max"].max()
     if isinstance(largest, float) and largest > 1e-6:
-        row = int(values["max"].arg_max() or 0)
         raise InputError(
             f"a token log-prob must not be positive, got {largest}",
             source="draws",
@@ -262,9 +247,9 @@ def _stated(frame: pl.DataFrame) -> Floats:
 
 
 def _votes(frame: pl.DataFrame) -> Floats:
-    answer = pl.col("answer").str.strip_chars().str.to_lowercase()
-    vote = pl.when(answer == "true").then(1.0).when(answer == "false").then(0.0)
-    return _floats(frame.select(vote.alias("vote")).to_series())
+    words = frame["answer"].str.strip_chars().str.to_lowercase()
+    votes = {"true": 1.0, "false": 0.0}
+    return _floats(words.replace_strict(votes, default=None, return_dtype=pl.Float64))
 
 
 def _embedding(frame: pl.DataFrame) -> Floats | None:
@@ -305,20 +290,18 @@ def _matrices(
     values = similarity.select(*key, "similarity")
     joined = units.join(values, on=key, how="left", maintain_order="left")
     counts = blocks["samples"].count if "samples" in blocks else np.zeros(len(units))
-    matrices: list[Floats | None] = []
+    matrices: list[Floats | None] = [None] * len(units)
     for unit, cells in enumerate(joined["similarity"]):
-        if cells is None:
-            matrices.append(None)
-            continue
         size = int(counts[unit])
-        if len(cells) != size * size:
+        if cells is not None and len(cells) != size * size:
             raise InputError(
                 f"a similarity matrix has one cell per pair of draws: {size * size} cells for "
                 f"{size} draws, got {len(cells)}",
                 source="similarity",
                 hint=f"question {joined['question_id'][unit]!r}",
             )
-        matrices.append(np.asarray(cells, dtype=np.float64).reshape(size, size))
+        if cells is not None:
+            matrices[unit] = np.asarray(cells, dtype=np.float64).reshape(size, size)
     return matrices
 
 

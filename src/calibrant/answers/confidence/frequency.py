@@ -78,18 +78,14 @@ def sem1(table: DrawTable, _: Options) -> Scored:
     Where several classes are equally frequent, the grade is the mean of theirs: the answer that
     is named first is one of them by chance.
     """
-    block = table.samples
+    block, classes = table.samples, table.samples.classes
     scored = about_modal(modal_share(block), table)
-    return replace(scored, correct=np.where(scored.row >= 0, _mode_grade(block), np.nan))
-
-
-def _mode_grade(block: DrawBlock) -> Floats:
-    """Mean grade of the classes that are as frequent as the modal one; NaN where one has none."""
-    classes = block.classes
     top = gather(classes.count.astype(np.float64), classes.modal)
     tied = classes.answered & (classes.count == top[classes.unit])
-    number = sum_by(classes.unit[tied], np.ones(int(tied.sum())), block.n_units)
-    return ratio(sum_by(classes.unit[tied], classes.correct[tied], block.n_units), number)
+    number = count_by(classes.unit[tied], block.n_units)
+    # Where one of them has no grade there is none.
+    grade = ratio(sum_by(classes.unit[tied], classes.correct[tied], block.n_units), number)
+    return replace(scored, correct=np.where(scored.row >= 0, grade, np.nan))
 
 
 @register
@@ -293,14 +289,10 @@ def _true_mass(table: DrawTable, options: Options, *, purpose: str) -> Floats:
 
     The ``paper`` variant is normalised over True and False, as the authors' code has it.
     """
-    block = table.block(purpose)
-    return _true_share(block) if options.variant == "paper" else block.of_first(block.true_mass)
-
-
-def _true_share(block: DrawBlock) -> Floats:
     # All draws of a probe share the prompt.
+    block = table.block(purpose)
     yes, no = block.of_first(block.true_mass), block.of_first(block.false_mass)
-    return ratio(yes, yes + no)
+    return ratio(yes, yes + no) if options.variant == "paper" else yes
 
 
 register(partial(_votes, purpose="p_true"), "p_true_consistency")
@@ -312,7 +304,7 @@ register(partial(_true_mass, purpose="p_true_cand"), "p_true_prob_cand")
 @register
 def p_true_ratio(table: DrawTable, _: Options) -> Floats:
     """Next-token probability of True among True and False only."""
-    return _true_share(table.block("p_true"))
+    return _true_mass(table, Options(variant="paper"), purpose="p_true")
 
 
 @register

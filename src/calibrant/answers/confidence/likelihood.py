@@ -59,20 +59,6 @@ def _first_events(block: DrawBlock) -> Mask:
     return first
 
 
-def draw_scale(block: DrawBlock) -> Floats:
-    """Return by how much each unit's summed mass is scaled to the usual number of draws.
-
-    Summed over draws, mass grows with their number. Units with fewer (or unreadable) draws are
-    scaled to the number that most units have; with equally many draws nothing changes.
-    """
-    readable = block.known_count
-    counts = readable[readable > 0]
-    if not counts.size:
-        return np.full(block.n_units, np.nan)
-    usual = np.bincount(counts).argmax()
-    return np.where(readable > 0, usual / np.maximum(readable, 1), np.nan)
-
-
 @register
 def prob_entropy(table: DrawTable, options: Options) -> Floats:
     """Monte-Carlo predictive entropy of whole texts, as exp(-H).
@@ -110,8 +96,12 @@ def _aggregated(table: DrawTable, options: Options, *, name: str) -> Floats:
     """
     block, distinct = table.samples, name == "sca_distinct"
     mass = class_mass(block, distinct=distinct)
-    if not distinct and options.variant == "default":
-        mass = mass * draw_scale(block)[block.classes.unit]
+    readable = block.known_count
+    if not distinct and options.variant == "default" and readable.any():
+        # Mass grows with the number of draws: units with fewer, or unreadable, ones are scaled.
+        usual = np.bincount(readable[readable > 0]).argmax()
+        scale = np.where(readable > 0, usual / np.maximum(readable, 1), np.nan)
+        mass = mass * scale[block.classes.unit]
     value = _kept(block, mass, threshold(name, options))
     return np.minimum(value, 1.0) if distinct else value
 
@@ -170,26 +160,19 @@ def _chosen(block: DrawBlock, logprob: Floats, options: Options) -> Floats:
 _TEMPERATURE = 0.001
 
 
-def content_tokens(block: DrawBlock) -> Mask:
-    """Return which tokens carry content: neither a mark nor a function word.
+def _relevant_loss(block: DrawBlock) -> Floats:
+    """Return tokenSAR of each draw: mean -log p of the tokens that carry content.
 
-    This stands in for the cross-encoder of the paper: leaving out a content word changes the bag
-    of content words, each of them by the same amount; leaving out another token changes nothing.
-    A text without content words keeps all its tokens.
+    These are neither marks nor function words, which stands in for the cross-encoder of the paper:
+    leaving out a content word changes the bag of content words, each of them by the same amount;
+    leaving out another token changes nothing. A text without content words keeps all its tokens.
     """
     columns = block.columns
-    bare = (likeness.bare_word(text) for text in columns.text)
-    carries = np.array(
-        [bool(word) and not likeness.is_function_word(word) for word in bare], dtype=bool
-    )
+    bare = [likeness.bare_word(text) for text in columns.text]
+    carries = np.array([word and not likeness.is_function_word(word) for word in bare], dtype=bool)
     subset = sum_by(columns.row, carries, len(block)) > 0
-    return np.asarray(carries | ~subset[columns.row])
-
-
-def _relevant_loss(block: DrawBlock) -> Floats:
-    """Return tokenSAR of each draw: mean -log p of its content tokens."""
-    selection = np.where(content_tokens(block), -block.columns.logprob, np.nan)
-    return mean_by(block.columns.row, selection, len(block))
+    selection = np.where(carries | ~subset[columns.row], -columns.logprob, np.nan)
+    return mean_by(columns.row, selection, len(block))
 
 
 @register

@@ -229,13 +229,12 @@ def eigv(table: DrawTable, options: Options) -> Floats:
         counts = np.bincount(table.samples.classes.unit, minlength=len(table))
         value = -counts.astype(np.float64)
     else:
-        value = _reduce(table, similarity_stacks(table, options), _small_eigenvalues)
+        value = _reduce(
+            table,
+            similarity_stacks(table, options),
+            lambda stack: -np.maximum(0.0, 1.0 - np.linalg.eigvalsh(_laplacian(stack))).sum(axis=1),
+        )
     return np.minimum(value, -1.0)
-
-
-def _small_eigenvalues(stack: Floats) -> Floats:
-    values = np.linalg.eigvalsh(_laplacian(stack))
-    return np.asarray(-np.maximum(0.0, 1.0 - values).sum(axis=1))
 
 
 def _laplacian(stack: Floats) -> Floats:

@@ -259,19 +259,13 @@ def luq(table: DrawTable, _: Options) -> Floats:
     """Mean over samples and their sentences of the support by the other samples."""
     value = np.full(len(table), np.nan)
     for unit, texts in texts_by_unit(table.samples):
-        if len(texts) > 1:
-            value[unit] = _mutual(texts)
+        means = []
+        for place, text in enumerate(texts if len(texts) > 1 else ()):
+            peers = [*texts[:place], *texts[place + 1 :]]
+            values = [_cached(claim, peer) for claim in split_sentences(text) for peer in peers]
+            means.append(float(np.mean(values)) if values else 0.0)
+        value[unit] = np.mean(means) if means else np.nan
     return value
-
-
-def _mutual(texts: Sequence[str]) -> float:
-    """Return the mean support of each text's sentences by the other texts."""
-    means = []
-    for i, text in enumerate(texts):
-        peers = [*texts[:i], *texts[i + 1 :]]
-        values = [_cached(claim, peer) for claim in split_sentences(text) for peer in peers]
-        means.append(float(np.mean(values)) if values else 0.0)
-    return float(np.mean(means))
 
 
 # Short answers repeat: a question's fifty draws often have few different texts.

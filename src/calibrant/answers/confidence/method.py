@@ -164,6 +164,9 @@ class Method:
 
     def to_dict(self) -> dict[str, object]:
         """Return the declaration as plain data; an unbounded end of the range is None."""
+        # What it costs in calls follows from the last of its needs that costs any.
+        last_first = reversed(catalogue()["needs"].items())
+        costs = (x["cost"] for name, x in last_first if name in self.needs and "cost" in x)
         return {
             "name": self.name,
             "summary": self.summary,
@@ -176,25 +179,11 @@ class Method:
             "direction": "higher is surer",
             "default_tau": self.default_tau,
             "reference": self.reference,
-            "cost": self.cost or cost_of(self.needs),
+            "cost": self.cost or next(costs, "1 call"),
         }
 
 
 METHODS: Registry[Method] = Registry("confidence method")
-
-
-def cost_of(needs: tuple[str, ...]) -> str:
-    """Return the cost in calls that follows from the needs: that of the last one.
-
-    Examples
-    --------
-    >>> cost_of(("greedy", "greedy_token_logprobs")), cost_of(("samples", "clusters"))
-    ('1 call', 'n samples')
-    """
-    last_first = reversed(catalogue()["needs"].items())
-    return next(
-        (need["cost"] for name, need in last_first if name in needs and "cost" in need), "1 call"
-    )
 
 
 def register(function: MethodFunction, name: str | None = None) -> MethodFunction:
@@ -271,18 +260,11 @@ def _likely(block: DrawBlock) -> Mask:
     return np.asarray((block.count > 0) & (2 * block.known_count >= block.count))
 
 
-def _told(block: DrawBlock, known_values: Mask) -> Mask:
-    """Return units whose draws with log-probs are all known in some way, and are some."""
-    every = block.complete(np.where(known_values | ~block.known, 1.0, np.nan))
-    return every & block.some(np.where(known_values, 1.0, np.nan))
-
-
-def _with_texts(block: DrawBlock) -> Mask:
-    return _told(block, block.columns.rows_with_text(len(block)))
-
-
-def _with_alternatives(block: DrawBlock) -> Mask:
-    return _told(block, block.columns.rows_with_alternatives(len(block)))
+def _told(block: DrawBlock, what: str) -> Mask:
+    """Return units whose draws with log-probs all have texts, or alternatives, and are some."""
+    mask = block.columns.rows_with_all(what, len(block))
+    every = block.complete(np.where(mask | ~block.known, 1.0, np.nan))
+    return every & block.some(np.where(mask, 1.0, np.nan))
 
 
 def _similar(table: DrawTable, options: Options) -> Mask:
@@ -333,9 +315,9 @@ _PRESENT: dict[str, Present] = {
     **{name: partial(_drawn, purpose=name) for name in catalogue()["needs"]},
     "clusters": lambda table, _: _has_class(table.samples),
     "token_logprobs": lambda table, _: _likely(table.samples),
-    "token_texts": lambda table, _: _with_texts(table.samples),
-    "greedy_token_alternatives": lambda table, _: _with_alternatives(table.greedy),
-    "greedy_token_texts": lambda table, _: _with_texts(table.greedy),
+    "token_texts": lambda table, _: _told(table.samples, "text"),
+    "greedy_token_alternatives": lambda table, _: _told(table.greedy, "alternative"),
+    "greedy_token_texts": lambda table, _: _told(table.greedy, "text"),
     "selfcheck_votes": partial(_voted, purpose="selfcheck"),
     "verified": lambda table, _: table.block("verified").some(table.block("verified").verdict),
     "panel": lambda table, _: table.block("panel").some(table.block("panel").verdict),

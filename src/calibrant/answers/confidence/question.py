@@ -171,11 +171,14 @@ def table_of(questions: Iterable[Question]) -> DrawTable:
     blocks = {name: _block(sample, len(values)) for name, sample in rows.items() if sample}
     if "samples" in blocks:
         blocks["samples"] = _with_embeddings(blocks["samples"], values)
+    matrices = [
+        None if row.similarity is None else np.array(row.similarity, float) for row in values
+    ]
     return DrawTable(
         question_id=pl.Series("question_id", [row.question_id for row in values], dtype=pl.String),
         model=pl.Series("model", [row.model for row in values], dtype=pl.String),
         blocks=blocks,
-        similarity=_similarities(values),
+        similarity=None if all(matrix is None for matrix in matrices) else matrices,
     )
 
 
@@ -236,7 +239,10 @@ def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
     tokens = column("token_logprobs")
     texts: dict[str | None, int] = {}
     greedy: list[Greedy] = [item or Greedy() for item in column("greedy")]
-    best = [_best_option(item.options) for item in greedy]
+    listed = [item.top_logprobs or {} for item in greedy]
+    masses = [{n: np.exp(p) for n, p in (item.options or {}).items()} for item in greedy]
+    best = [max(mass, key=mass.__getitem__, default=None) for mass in masses]
+    shares = [max(mass.values()) / sum(mass.values()) if mass else np.nan for mass in masses]
     graded = [item.option_correct for item in greedy]
     return DrawBlock(
         unit=np.array(column("unit"), dtype=np.int64),
@@ -249,12 +255,16 @@ def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
         logprob=np.array([float(np.sum(item)) if item else np.nan for item in tokens]),
         tokens=np.array([float(len(item)) if item else np.nan for item in tokens]),
         min_logprob=np.array([float(np.min(item)) if item else np.nan for item in tokens]),
-        top=_top_tokens(greedy),
+        top=TopTokens(
+            np.repeat(np.arange(len(listed)), [len(item) for item in listed]),
+            np.array([value for item in listed for value in item.values()], np.float64),
+            pl.Series("token", list(chain.from_iterable(listed)), dtype=pl.String),
+        ),
         end_logprob=numbers("end_logprobs"),
         alone_logprob=numbers("alone_logprob"),
         columns=tokens_from_lists(tokens, column("token_texts"), column("token_alternatives")),
-        option=pl.Series("option", [name for name, _ in best], dtype=pl.String),
-        option_share=np.array([share for _, share in best]),
+        option=pl.Series("option", best, dtype=pl.String),
+        option_share=np.array(shares),
         option_correct=np.array([np.nan if item is None else float(item) for item in graded]),
         correct=numbers("correct"),
         stated=numbers("stated"),
@@ -262,22 +272,6 @@ def _block(rows: Sequence[_Row], n_units: int) -> DrawBlock:
         true_mass=numbers("true_mass"),
         false_mass=numbers("false_mass"),
     )
-
-
-def _top_tokens(greedy: Sequence[Greedy]) -> TopTokens:
-    listed = [item.top_logprobs or {} for item in greedy]
-    rows = np.repeat(np.arange(len(listed)), [len(tokens) for tokens in listed])
-    logprobs = np.array([value for tokens in listed for value in tokens.values()], np.float64)
-    names = pl.Series("token", list(chain.from_iterable(listed)), dtype=pl.String)
-    return TopTokens(rows, logprobs, names)
-
-
-def _best_option(options: Mapping[str, float] | None) -> tuple[str | None, float]:
-    if not options:
-        return None, float("nan")
-    masses = {name: float(np.exp(logprob)) for name, logprob in options.items()}
-    best = max(masses, key=lambda name: masses[name])
-    return best, masses[best] / sum(masses.values())
 
 
 def _with_embeddings(block: DrawBlock, questions: Sequence[Question]) -> DrawBlock:
@@ -298,9 +292,3 @@ def _with_embeddings(block: DrawBlock, questions: Sequence[Question]) -> DrawBlo
                 )
             matrix[rows] = values
     return replace(block, embedding=matrix)
-
-
-def _similarities(questions: Sequence[Question]) -> list[Floats | None] | None:
-    values = [question.similarity for question in questions]
-    matrices = [None if cells is None else np.asarray(cells, dtype=np.float64) for cells in values]
-    return None if all(matrix is None for matrix in matrices) else matrices

@@ -200,8 +200,12 @@ def score_table(
             result.failures.extend(_failures(table, method, scored, ready, settings))
         result.availability.extend(_entries(table, method, masks, scored))
     scores = pl.concat(frames)
-    if questions is not None:
-        scores = _with_question_columns(scores, questions)
+    # The plain columns of the questions are features and groups.
+    own = (*scores.columns, "text", "references", "choices")
+    kinds = {} if questions is None else questions.schema
+    plain = [name for name, kind in kinds.items() if name not in own and not kind.is_nested()]
+    if questions is not None and plain:
+        scores = with_question_columns(scores, questions, plain)
     return replace(result, scores=scores)
 
 
@@ -263,10 +267,8 @@ def _entries(
         size, missing = int(ours.sum()), int((ours & ~ready).sum())
         values = np.isfinite(scored.value[ours]) if scored is not None else np.zeros(size)
         grades = scored.correct[ours] if scored is not None else np.zeros(size)
-        reason = next(
-            (NEEDS[need].missing for need, mask in masks.items() if not mask[ours].any()),
-            "no question has all of its inputs" if missing == size else "",
-        )
+        absent = (NEEDS[need].missing for need, mask in masks.items() if not mask[ours].any())
+        partial = "no question has all of its inputs" if missing == size else ""
         finished = int(np.sum(values))
         entries.append(
             {
@@ -278,7 +280,7 @@ def _entries(
                 "ungraded": int(np.sum(np.isnan(grades) & (values > 0))),
                 "missing": missing,
                 "undefined": size - missing - finished if scored is not None else 0,
-                "reason": reason,
+                "reason": next(absent, partial),
                 "note": _draws_note(table, method, ours),
             }
         )
@@ -301,29 +303,14 @@ def _draws_note(table: DrawTable, method: Method, ours: Mask) -> str:
 def _failures(
     table: DrawTable, method: Method, scored: Scored, ready: Mask, options: Options
 ) -> list[dict[str, object]]:
+    entries: list[dict[str, object]] = []
     if scored.failures is None:
-        return []
-    return [
-        {
-            "model": model,
-            "method": method.name,
-            "unread": int(scored.failures[ours & ready].sum()),
-            "questions": int((scored.failures[ours & ready] > 0).sum()),
-            "imputed": options.impute,
-        }
-        for model in table.model.unique(maintain_order=True)
-        for ours in [(table.model == model).to_numpy()]
-    ]
-
-
-def _with_question_columns(scores: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFrame:
-    """Carry the plain columns of the questions along, as features and groups."""
-    plain = [
-        name
-        for name, dtype in questions.schema.items()
-        if name not in (*scores.columns, "text", "references", "choices") and not dtype.is_nested()
-    ]
-    return with_question_columns(scores, questions, plain) if plain else scores
+        return entries
+    for model in table.model.unique(maintain_order=True):
+        unread = scored.failures[(table.model == model).to_numpy() & ready]
+        counts = {"unread": int(unread.sum()), "questions": int((unread > 0).sum())}
+        entries.append({"model": model, "method": method.name, **counts, "imputed": options.impute})
+    return entries
 
 
 def needs_of(method: Method, options: Options) -> tuple[str, ...]:

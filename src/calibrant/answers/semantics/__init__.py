@@ -43,11 +43,6 @@ from collections.abc import Sequence
 
 from calibrant.answers.semantics.annotate import Annotated as Annotated
 from calibrant.answers.semantics.annotate import annotate as annotate
-from calibrant.answers.semantics.asking import ClientAsker as ClientAsker
-from calibrant.answers.semantics.asking import CosinePairs as CosinePairs
-from calibrant.answers.semantics.asking import DispatcherAsker as DispatcherAsker
-from calibrant.answers.semantics.asking import EntailmentPairs as EntailmentPairs
-from calibrant.answers.semantics.asking import PairModel as PairModel
 from calibrant.answers.semantics.cluster import Clusters as Clusters
 from calibrant.answers.semantics.cluster import first_appearance
 from calibrant.answers.semantics.cluster import pairwise_f1 as pairwise_f1
@@ -59,6 +54,9 @@ from calibrant.answers.semantics.extract import extract_letter as extract_letter
 from calibrant.answers.semantics.extract import not_attempted as not_attempted
 from calibrant.answers.semantics.extract import parse_vote as parse_vote
 from calibrant.answers.semantics.grade import Grader as Grader
+from calibrant.answers.semantics.hybrid import CosinePairs as CosinePairs
+from calibrant.answers.semantics.hybrid import EntailmentPairs as EntailmentPairs
+from calibrant.answers.semantics.hybrid import PairModel as PairModel
 from calibrant.answers.semantics.judge import Docket as Docket
 from calibrant.answers.semantics.judge import GradeQuery as GradeQuery
 from calibrant.answers.semantics.judge import GroupQuery as GroupQuery
@@ -67,6 +65,8 @@ from calibrant.answers.semantics.judge import SameQuery as SameQuery
 from calibrant.answers.semantics.judge import SimulatedJudge as SimulatedJudge
 from calibrant.answers.semantics.judge import WhichQuery as WhichQuery
 from calibrant.answers.semantics.judge import mask_instructions as mask_instructions
+from calibrant.answers.semantics.llm_judge import ClientAsker as ClientAsker
+from calibrant.answers.semantics.llm_judge import DispatcherAsker as DispatcherAsker
 from calibrant.answers.semantics.llm_judge import LLMJudge as LLMJudge
 from calibrant.answers.semantics.settle import Group as Group
 from calibrant.answers.semantics.settle import SemanticsOptions as SemanticsOptions
@@ -149,15 +149,11 @@ def grade_answers(
     >>> grade_answers(["INCORRECT"], [["CORRECT"]])
     [False]
     """
-    if len(references) != len(answers):
-        raise InputError(
-            f"one entry of references per answer is needed, got {len(references)} "
-            f"for {len(answers)} answers"
-        )
-    if questions is not None and len(questions) != len(answers):
-        raise InputError(
-            f"one question per answer is needed, got {len(questions)} for {len(answers)} answers"
-        )
+    for what, values in (("entry of references", references), ("question", questions)):
+        if values is not None and len(values) != len(answers):
+            raise InputError(
+                f"one {what} per answer is needed, got {len(values)} for {len(answers)} answers"
+            )
     request = questions if questions is not None else [None] * len(answers)
     groups = [
         Group([extract_answer(answer).answer or (answer or "")], [1], question or "", reference)

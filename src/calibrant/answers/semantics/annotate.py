@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 import polars as pl
@@ -26,16 +27,25 @@ ROLES = {
 }
 _KEY = ["question_id", "model"]
 _NEEDED = ("question_id", "model", "purpose", "draw", "text")
+# What is known of a question, empty where a table does not have it.
+_ABOUT: dict[str, pl.DataType | type[pl.DataType]] = {
+    "question_id": pl.String,
+    "text": pl.String,
+    "references": pl.Null,
+    "kind": pl.String,
+    "choices": pl.List(pl.String),
+    "siblings": pl.List(pl.String),
+}
 _EXAMPLES = 20
 # Parts that are shared out: some tenths of a second of work each.
 TEXTS_AT_ONCE, GROUPS_AT_ONCE = 2_000, 200
 Mapper: TypeAlias = Callable[..., Iterator[Any]]
-# Columns of the verdicts: which field of a grade they hold.
-_GRADED: dict[str, tuple[str, type[pl.DataType]]] = {
-    "correct": ("correct", pl.Boolean),
-    "graded": ("reason", pl.String),
-    "grader": ("grader", pl.String),
-    "chance": ("probability", pl.Float64),
+_VERDICT: dict[str, type[pl.DataType]] = {
+    "class_id": pl.Int64,
+    "correct": pl.Boolean,
+    "graded": pl.String,
+    "grader": pl.String,
+    "chance": pl.Float64,
 }
 
 
@@ -98,12 +108,23 @@ def annotate(
     """
     options = options or SemanticsOptions()
     _check(draws, questions)
-    _check_shared(options, mapper)
+    for reader, what in ((options.judge, "a judge"), (options.compare, "an embedder")):
+        if mapper is not None and reader is not None:
+            raise InputError(
+                f"{what} works on the whole table at once, an engine shares it out",
+                hint=f"leave out {what}, or the engine",
+            )
     work = _with_questions(draws, questions)
     read, notes = _read(work, options, mapper or map)
     work = pl.concat([work.drop("answer", strict=False), read], how="horizontal")
     settler = Settler(options)
-    long = _long_answers(work)
+    # One row per answer to classify: of each draw, and of each place of a list.
+    attempted = work.filter(pl.col("reason") == "attempted", pl.col("role") != "vote")
+    listed = pl.col("role") == "list"
+    answers = pl.when(listed).then("stated_answers").otherwise(pl.concat_list("answer"))
+    long = attempted.select(
+        "row", *_KEY, answers.alias("answer"), place=pl.int_ranges(answers.list.len())
+    ).explode("answer", "place")
     verdicts, settled = _settle(long, work, settler, mapper)
     semantics = _semantics(work, long, verdicts)
     filled = ["answer", "stated_confidence", "stated_answers", "stated_confidences"]
@@ -116,55 +137,36 @@ def _check(draws: pl.DataFrame, questions: pl.DataFrame | None) -> None:
     for name in _NEEDED:
         if name not in draws.columns:
             raise InputError(f"the draws table needs a column {name!r}; it has {draws.columns}")
-    if questions is not None:
-        if "question_id" not in questions.columns:
-            raise InputError(f"the questions table needs question_id; it has {questions.columns}")
-        if questions["question_id"].is_duplicated().any():
-            twice = questions.filter(pl.col("question_id").is_duplicated())["question_id"][0]
-            raise InputError(f"a question_id is given once; {twice!r} is there more often")
-
-
-def _check_shared(options: SemanticsOptions, mapper: Mapper | None) -> None:
-    if mapper is None:
+    if questions is None:
         return
-    for helper, what in ((options.judge, "a judge"), (options.compare, "an embedder")):
-        if helper is not None:
-            raise InputError(
-                f"{what} works on the whole table at once, an engine shares it out",
-                hint=f"leave out {what}, or the engine",
-            )
+    if "question_id" not in questions.columns:
+        raise InputError(f"the questions table needs question_id; it has {questions.columns}")
+    twice = questions.filter(pl.col("question_id").is_duplicated())["question_id"]
+    if len(twice):
+        raise InputError(f"a question_id is given once; {twice[0]!r} is there more often")
 
 
 def _with_questions(draws: pl.DataFrame, questions: pl.DataFrame | None) -> pl.DataFrame:
     """Return the draws with a row number, their role and their question's kind."""
-    work = draws.select(
-        [*_NEEDED, *(["answer"] if "answer" in draws.columns else [])]
-    ).with_columns(
-        pl.col("question_id").cast(pl.String),
-        pl.col("model").cast(pl.String),
+    work = draws.select(*_NEEDED, *({"answer"} & set(draws.columns))).with_columns(
+        pl.col("question_id", "model").cast(pl.String),
         pl.int_range(pl.len()).alias("row"),
         pl.col("purpose")
         .cast(pl.String)
         .replace_strict(ROLES, default="answer", return_dtype=pl.String)
         .alias("role"),
     )
-    question_rows = (
-        pl.DataFrame(schema={"question_id": pl.String}) if questions is None else questions
-    )
-    targets: dict[str, pl.DataType | type[pl.DataType]] = {
-        "text": pl.String,
-        "references": pl.Null,
-        "kind": pl.String,
-        "choices": pl.List(pl.String),
-        "siblings": pl.List(pl.String),
-    }
+    about = pl.DataFrame(schema=_ABOUT) if questions is None else questions
     columns = [
-        pl.col(name) if name in question_rows.columns else pl.lit(None, dtype=dtype).alias(name)
-        for name, dtype in targets.items()
+        pl.col(name) if name in about.columns else pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in _ABOUT.items()
     ]
-    about = question_rows.select(pl.col("question_id").cast(pl.String), *columns)
+    about = about.select(columns).rename({"text": "question"})
     return work.join(
-        about.rename({"text": "question"}), on="question_id", how="left", maintain_order="left"
+        about.with_columns(pl.col("question_id").cast(pl.String)),
+        on="question_id",
+        how="left",
+        maintain_order="left",
     ).with_columns(
         pl.col("question").fill_null(""),
         pl.col("kind").fill_null("open"),
@@ -185,20 +187,11 @@ def _read(
     parts = list(distinct.iter_slices(TEXTS_AT_ONCE)) or [distinct]
     readings = list(mapper(partial(read_draws, options=options), parts))
     notes = sum((each for _, each in readings), Counter[str]())
-    distinct = distinct.with_row_index("text_row")
-    kind = work.select(key).join(
-        distinct, on=key, how="left", maintain_order="left", nulls_equal=True
-    )["text_row"]
-    return pl.concat([table for table, _ in readings])[kind], notes
-
-
-def _long_answers(work: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per answer to classify: of each draw, and of each place of a list."""
-    attempted = work.filter(pl.col("reason") == "attempted", pl.col("role") != "vote")
-    listed, one = pl.col("stated_answers"), pl.concat_list("answer")
-    answers = pl.when(pl.col("role") == "list").then(listed).otherwise(one).alias("answer")
-    places = pl.int_ranges(pl.col("answer").list.len()).alias("place")
-    return attempted.select("row", *_KEY, answers).with_columns(places).explode("answer", "place")
+    read = pl.concat([distinct, pl.concat([each for each, _ in readings])], how="horizontal")
+    joined = work.select(key).join(
+        read, on=key, how="left", maintain_order="left", nulls_equal=True
+    )
+    return joined.drop(key), notes
 
 
 def _settle(
@@ -221,15 +214,15 @@ def _settle(
         settled = settler.settle(groups)
     else:
         parts = [groups[i : i + GROUPS_AT_ONCE] for i in range(0, len(groups), GROUPS_AT_ONCE)]
-        settled_parts = mapper(partial(_settle_part, options=settler.options), parts)
-        settled = [group for part in settled_parts for group in part]
+        settled = list(chain(*mapper(partial(_settle_part, options=settler.options), parts)))
     settler.read_again(groups, settled)
-    columns = [pl.Series("class_id", [s.clusters.ids for s in settled], dtype=pl.List(pl.Int64))]
-    for name, (field_name, kind) in _GRADED.items():
-        values = [[getattr(grade, field_name) for grade in s.grades] for s in settled]
-        columns.append(pl.Series(name, values, dtype=pl.List(kind)))
-    verdicts = grouped.select(*_KEY, answer="answers").with_columns(columns)
-    return verdicts.explode("answer", "class_id", *_GRADED), settled
+    values = [
+        (class_id, grade.correct, grade.reason, grade.grader, grade.probability)
+        for each in settled
+        for class_id, grade in zip(each.clusters.ids, each.grades, strict=True)
+    ]
+    answers = grouped.select(*_KEY, answer="answers").explode("answer")
+    return answers.hstack(pl.DataFrame(values, schema=_VERDICT, orient="row")), settled
 
 
 def _settle_part(groups: list[Group], options: SemanticsOptions) -> list[Settled]:
@@ -238,19 +231,18 @@ def _settle_part(groups: list[Group], options: SemanticsOptions) -> list[Settled
 
 def _semantics(work: pl.DataFrame, long: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
     joined = long.join(verdicts, on=[*_KEY, "answer"], how="left", maintain_order="left")
-    first = joined.filter(pl.col("place") == 0).select("row", "class_id", *_GRADED)
+    first = joined.filter(pl.col("place") == 0).select("row", *_VERDICT)
     listed = work.filter(pl.col("role") == "list").select("row")
     lists = (
         joined.join(listed, on="row", how="semi")
         .group_by("row", maintain_order=True)
         .agg(pl.col("class_id").alias("stated_classes"), pl.col("correct").alias("stated_correct"))
     )
-    base = work.select("row", *_KEY, "purpose", "draw", "reason")
-    table = base.join(first, on="row", how="left", maintain_order="left").join(
-        lists, on="row", how="left", maintain_order="left"
-    )
     return (
-        table.with_columns(pl.coalesce("graded", "reason"), pl.coalesce("grader", "reason"))
+        work.select("row", *_KEY, "purpose", "draw", "reason")
+        .join(first, on="row", how="left", maintain_order="left")
+        .join(lists, on="row", how="left", maintain_order="left")
+        .with_columns(pl.coalesce("graded", "reason"), pl.coalesce("grader", "reason"))
         .drop("row", "reason")
         .rename({"graded": "reason"})
     )

@@ -7,42 +7,27 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from calibrant.answers.semantics.extract import not_attempted
-from calibrant.answers.semantics.forms import Cues, Form, FormReader, read_cues
+from calibrant.answers.semantics.forms import PLACE_FRONT, Cues, Form, FormReader, read_cues
 from calibrant.answers.semantics.mathematics import same_formula
-from calibrant.answers.semantics.text.names import KINDS, another_member, same_name, told_apart
-from calibrant.answers.semantics.text.words import listed, opposed, read_names
-from calibrant.answers.semantics.typed import Relation, Verdict, compare_types
-from calibrant.answers.semantics.typed.wording import compare_words, decided
+from calibrant.answers.semantics.text.words import (
+    KINDS,
+    another_member,
+    opposed,
+    read_names,
+    same_name,
+    told_apart,
+)
+from calibrant.answers.semantics.typed import compare_types, compare_words
+from calibrant.answers.semantics.typed.quantities import Relation, Verdict, decided
 
 _NAME_WORDS = 9
-# 'San Marino' is not 'Marino', but 'River Colne' is 'Colne'.
-_FRONTS = frozenset(["saint", "san", "santa", "fort", "port", "cape", "isle", "bay", "united"])
-_LIST_NUMBER = re.compile(r"\s*\d+[.)]\s")
-# 'Nigeria. Mexico.' are two names; 'St. Lucia' is one.
 _SENTENCE = re.compile(r"\w{3}[.!?:;]\s+\w")
-_COUNTS = frozenset(listed("counts"))
 
 
 def relate(
     a: Form, b: Form, cues: Cues | None = None, *, tolerance: float = 1e-9, math: bool = False
 ) -> Verdict:
-    """Compare two answers to one question.
-
-    Parameters
-    ----------
-    a, b
-        The answers, read.
-    cues
-        What the question says about its answers.
-    tolerance
-        Relative tolerance of numbers.
-    math
-        Whether formulas are compared by computer algebra (extra ``math``).
-
-    Returns
-    -------
-    relation, rule
-        The verdict (symmetric in `a` and `b`) and the rule that gave it.
+    """Compare two answers to one question: the verdict, the same both ways, and its rule.
 
     Examples
     --------
@@ -56,9 +41,10 @@ def relate(
     'unsure'
     """
     cues = cues or Cues()
+    if a.yes is not None and b.yes is not None:
+        return decided(a.yes == b.yes, "yes or no")
     verdict = (
-        _by_yes_or_no(a, b)
-        or (_by_algebra(a, b) if math else None)
+        (_by_algebra(a, b) if math else None)
         or _by_type(a, b, cues, tolerance)
         or ((Relation.SAME, "exact") if a.key == b.key else None)
         or _by_date(a, b, cues)
@@ -100,33 +86,23 @@ def why_same(a: str, b: str, question: str | None = None) -> dict[str, str | Non
 
 
 def _tell_apart(a: Form, b: Form, cues: Cues) -> str | None:
-    """Return why two short names cannot mean the same, see `told_apart` and `another_member`."""
+    """Return why two short names cannot mean the same, see `told_apart`."""
     # 'Trinidad and Tobago Region' is one place, no list.
     one_kind = a.words[-1:] == b.words[-1:] and not KINDS.isdisjoint(a.words[-1:])
     lists = (a.listing or b.listing) and not one_kind
     if not (a.named or b.named) or lists or a.date or b.date:
         return None
-    if _LIST_NUMBER.match(a.raw) or _LIST_NUMBER.match(b.raw):
-        return None
     # A name may come without any capital letter.
     names = all(form.named or form.raw.islower() for form in (a, b))
     if max(len(a.words), len(b.words)) > _NAME_WORDS or not names:
         return None
-    for short, long in ((a, b), (b, a)):
-        if short.words == long.words[1:] and long.words[0] in _FRONTS:
-            return "clash"
     why = told_apart(a.words, b.words)
+    # 'Nigeria. Mexico.' are two names; 'St. Lucia' is one.
     single = a.named and b.named and not any(_SENTENCE.search(form.raw) for form in (a, b))
-    if cues.one_of_many and not cues.person and single:
-        why = "kind" if another_member(a.words, b.words, cues.asked) else why
+    if cues.asked and not cues.person and single and another_member(a.words, b.words, cues.asked):
+        return "kind"
     # Without capital letters it may be a description ('a high school'), which denies nothing.
     return why if why != "clash" or (a.named and b.named) else None
-
-
-def _by_yes_or_no(a: Form, b: Form) -> Verdict | None:
-    if a.yes is None or b.yes is None:
-        return None
-    return decided(a.yes == b.yes, "yes or no")
 
 
 def _by_algebra(a: Form, b: Form) -> Verdict | None:
@@ -142,7 +118,7 @@ def _by_type(a: Form, b: Form, cues: Cues, tolerance: float) -> Verdict | None:
     if a.variable and b.variable and a.variable != b.variable:
         return Relation.DIFFERENT, "number"
     # 'in 1969' and '20 July 1969' are compared as dates; '1969' and '1970' are numbers.
-    if a.date and b.date and not (a.quantity and b.quantity) and not {"era"} & a.types.keys():
+    if a.date and b.date and not (a.quantity and b.quantity) and "era" not in a.types:
         return None
     return compare_types(a.types, b.types, cues.question, tolerance=tolerance)
 
@@ -159,31 +135,27 @@ def _by_date(a: Form, b: Form, cues: Cues) -> Verdict | None:
 
 def _by_figures(a: Form, b: Form) -> Verdict | None:
     """Two texts without a common figure, where figures matter, mean different things."""
-    if a.numbers and b.numbers and not a.numbers & b.numbers:
-        return Relation.DIFFERENT, "figures"
-    for first, peer in ((a, b), (b, a)):
-        if first.quantity is not None and not peer.numbers and not _COUNTS & set(peer.words):
-            return Relation.DIFFERENT, "figures"
-    return None
+    bare = (a.quantity and not b.numbers) or (b.quantity and not a.numbers)
+    apart = a.numbers and b.numbers and not a.numbers & b.numbers
+    return (Relation.DIFFERENT, "figures") if bare or apart else None
 
 
 def _by_words(a: Form, b: Form, cues: Cues, why: str | None) -> Verdict | None:
     if a.bare == b.bare or a.bare == b.key or a.key == b.bare:
         return Relation.SAME, "brackets"
     if a.acronym or b.acronym:
-        return _by_acronym(a, b)
+        short, long = (a, b) if a.acronym else (b, a)
+        readable = not long.acronym and min(len(short.acronym), len(long.content)) > 1
+        letters = ("".join(word[0] for word in words) for words in (long.content, long.words))
+        return (Relation.SAME, "acronym") if readable and short.acronym in letters else None
     if len(a.words) == len(b.words):
         wrong = [(x, y) for x, y in zip(a.words, b.words, strict=True) if x != y]
         if len(wrong) == 1 and opposed(*wrong[0]):
             return Relation.DIFFERENT, "opposed"
-    if not a.listing and not b.listing:
-        verdict = compare_words(a.words, b.words, named=a.named and b.named)
-        if verdict is not None:
-            return verdict
-    return _by_names(a, b, cues, why)
-
-
-def _by_names(a: Form, b: Form, cues: Cues, why: str | None) -> Verdict | None:
+    listing = a.listing or b.listing
+    verdict = None if listing else compare_words(a.words, b.words, named=a.named and b.named)
+    if verdict is not None:
+        return verdict
     if why in ("mark", "kind"):
         return Relation.DIFFERENT, "mark"
     if not (a.proper and b.proper):
@@ -192,29 +164,18 @@ def _by_names(a: Form, b: Form, cues: Cues, why: str | None) -> Verdict | None:
         return Relation.UNSURE, why or "figures"
     if len(a.content) == len(b.content) <= 4 and sorted(a.content) == sorted(b.content):
         return Relation.SAME, "order"
-    if not a.listing and not b.listing and (cues.person or not cues.known):
-        return _by_name(a, b, cues)
-    return None
-
-
-def _by_acronym(a: Form, b: Form) -> Verdict | None:
-    short, long = (a, b) if a.acronym else (b, a)
-    if long.acronym or len(short.acronym) < 2 or len(long.content) < 2:
-        return None
-    letters = ("".join(word[0] for word in words) for words in (long.content, long.words))
-    return (Relation.SAME, "acronym") if short.acronym in letters else None
+    return None if listing or not (cues.person or not cues.known) else _by_name(a, b, cues)
 
 
 def _by_name(a: Form, b: Form, cues: Cues) -> Verdict | None:
-    if a.place_like or b.place_like or max(len(a.words), len(b.words)) > 6:
+    if PLACE_FRONT & {*a.words[:1], *b.words[:1]} or max(len(a.words), len(b.words)) > 6:
         return None
     equal = same_name(a.words, b.words)
     if equal is not None:
         return decided(equal, "name")
-    short, long = (a, b) if len(a.words) < len(b.words) else (b, a)
-    if cues.person and short.words and long.words[-len(short.words) :] == short.words:
-        return Relation.LIKELY, "surname"
-    return None
+    short, long = sorted((a, b), key=lambda form: len(form.words))
+    surname = cues.person and short.words and long.words[-len(short.words) :] == short.words
+    return (Relation.LIKELY, "surname") if surname else None
 
 
 class Partition:
@@ -280,13 +241,7 @@ class Partition:
 
 
 def first_appearance(labels: Iterable[Hashable]) -> list[int]:
-    """Return the labels as numbers, in the order in which they are first seen.
-
-    Examples
-    --------
-    >>> first_appearance(["b", "a", "b"])
-    [0, 1, 0]
-    """
+    """Return the labels as numbers, in the order in which they are first seen."""
     observed: dict[Hashable, int] = {}
     return [observed.setdefault(label, len(observed)) for label in labels]
 
@@ -343,13 +298,7 @@ def distinct_forms(
 
 
 def cluster_exact(answers: Sequence[str], *, reader: FormReader | None = None) -> Clusters:
-    """Join answers that are the same string after normalisation.
-
-    Examples
-    --------
-    >>> cluster_exact(["Paris.", "paris", "Rome"]).ids
-    [0, 0, 1]
-    """
+    """Join answers that are the same string after normalisation."""
     forms = map(reader or FormReader(), answers)
     keys = ["" if not_attempted(form.raw) == "empty" else "=" + form.key for form in forms]
     return Clusters(first_appearance(keys), {"exact": len(answers)})

@@ -3,6 +3,7 @@ r"""The final answer in a reply: \boxed{}, <answer>, 'Answer:', JSON, letters; o
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 
 import orjson
@@ -11,7 +12,6 @@ from calibrant.answers.semantics.stated import parse_stated
 from calibrant.answers.semantics.text.normalise import clean_text, squeeze
 from calibrant.answers.semantics.text.words import phrases
 
-NOT_ATTEMPTED = ("refusal", "empty")
 _ALONE = re.compile(
     rf"^(?:i\s+)?(?:{phrases('refusals')})"
     r"(?:\s+(?:the\s+)?(?:answer|question|it|that|this|for\s+sure))?\W*$",
@@ -57,7 +57,6 @@ _CONCLUDED = re.compile(
     r"(?P<answer>[^.!?\n]{1,80})[.!]?\s?$",
     re.IGNORECASE,
 )
-_FENCE = "```"
 _JSON_KEYS = ("final_answer", "answer", "guess", "response", "result", "prediction")
 _LETTER_ALONE = re.compile(r"^\W*(?:option|choice|answer)?\W*([A-Z])\W*$", re.IGNORECASE)
 _LETTER_FRONT = re.compile(r"^\W*(?:option|choice)?\s*\(?([A-Z])\s*[).:\]-]+\s*(\S.*)?$", re.DOTALL)
@@ -133,7 +132,7 @@ def extract_answer(
     0.92
     """
     plain, notes = clean_text(text)
-    plain = _without_thinking(plain) if "<" in plain else plain
+    plain = _without_thinking(plain)
     confidence = None
     if stated or (stated is None and _STATES.search(plain)):
         pair = parse_stated(plain, scale=scale, words=words)
@@ -141,8 +140,7 @@ def extract_answer(
             confidence = pair.confidence
             plain = pair.answer or ""
     answer, rule = _find(plain)
-    missing = not_attempted(answer)
-    if missing:
+    if missing := not_attempted(answer):
         return Extraction(None, missing, rule, confidence, notes)
     if kind == "choice" or choices:
         letter = extract_letter(answer, choices) or extract_letter(plain, choices)
@@ -157,44 +155,33 @@ def _without_thinking(text: str) -> str:
 
     Tags are paired from the left in one pass: thousands of open tags take no longer than text.
     """
-    tags = list(_THINKING.finditer(text))
-    ends: dict[str, list[re.Match[str]]] = {}
-    for tag in reversed(tags):
-        if tag[1]:
-            ends.setdefault(tag[2].lower(), []).append(tag)
-    selection: list[str] = []
-    place = 0
-    for tag in tags:
-        if tag[1] or tag.start() < place:
-            continue
-        later = ends.get(tag[2].lower(), [])
-        while later and later[-1].start() < tag.end():
-            later.pop()
-        if later:
-            selection.append(text[place : tag.start()])
-            place = later[-1].end()
-    return "".join(selection) + text[place:]
+    open_tags: dict[str, int] = {}
+    cuts: list[tuple[int, int]] = []
+    for tag in _THINKING.finditer(text):
+        kind = tag[2].lower()
+        if not tag[1]:
+            open_tags.setdefault(kind, tag.start())
+        elif kind in open_tags:
+            start = open_tags[kind]
+            open_tags = {name: place for name, place in open_tags.items() if place < start}
+            while cuts and cuts[-1][0] > start:
+                cuts.pop()
+            cuts.append((start, tag.end()))
+    starts, ends = [start for start, _ in cuts], [end for _, end in cuts]
+    return "".join(text[a:b] for a, b in zip([0, *ends], [*starts, len(text)], strict=True))
 
 
 def _find(plain: str) -> tuple[str, str]:
-    if "boxed" in plain:
-        boxed = _last_boxed(plain)
-        if boxed is not None:
-            return boxed, "boxed"
-    if "<" in plain:
-        tagged = _TAGGED.findall(plain)
-        if tagged:
-            return tagged[-1].strip(), "tag"
-    if "{" in plain:
-        value = _json_answer(plain)
-        if value is not None:
-            return value, "json"
+    if "boxed" in plain and (boxed := _last_boxed(plain)) is not None:
+        return boxed, "boxed"
+    if "<" in plain and (tagged := _TAGGED.findall(plain)):
+        return tagged[-1].strip(), "tag"
+    if "{" in plain and (value := _json_answer(plain)) is not None:
+        return value, "json"
     end = squeeze(plain[-_LONG:]) if len(plain) > 7 else ""
-    labelled = list(_LABELLED.finditer(end))
-    if labelled:
+    if labelled := list(_LABELLED.finditer(end)):
         return _trim(labelled[-1]["answer"]), "label"
-    concluded = _CONCLUDED.search(end, max(0, len(end) - _CONCLUSION))
-    if concluded:
+    if concluded := _CONCLUDED.search(end, max(0, len(end) - _CONCLUSION)):
         return _trim(concluded["answer"]), "conclusion"
     return _trim(plain), "whole"
 
@@ -205,38 +192,33 @@ def _trim(text: str) -> str:
 
 def _last_boxed(text: str) -> str | None:
     r"""Return the content of the last \boxed{..}, braces balanced; None where it is not closed."""
-    start = text.rfind("\\boxed")
+    start = len(text)
     for _ in range(_MOST_BOXES):
+        start = text.rfind("\\boxed", 0, start)
         if start < 0:
             return None
         brace = text.find("{", start)
-        if brace >= 0 and not text[start + 6 : brace].strip():
-            depth = 0
-            for position in range(brace, min(len(text), brace + _LONG)):
-                depth += (text[position] == "{") - (text[position] == "}")
-                if depth == 0:
-                    inner = text[brace + 1 : position].strip()
-                    return re.sub(r"^\\(?:text|mathrm|mathbf)\s*\{([^{}]*)\}$", r"\1", inner)
-        start = text.rfind("\\boxed", 0, start) if start > 0 else -1
+        if brace < 0 or text[start + 6 : brace].strip():
+            continue
+        depth = 0
+        for position in range(brace, min(len(text), brace + _LONG)):
+            depth += (text[position] == "{") - (text[position] == "}")
+            if depth == 0:
+                inner = text[brace + 1 : position].strip()
+                return re.sub(r"^\\(?:text|mathrm|mathbf)\s*\{([^{}]*)\}$", r"\1", inner)
     return None
 
 
 def _json_answer(text: str) -> str | None:
-    fenced = [part.strip() for part in text.split(_FENCE)[1:-1]]
-    fenced = [part[4:].lstrip() if part[:4].lower() == "json" else part for part in fenced]
-    start, end = text.find("{"), text.rfind("}")
-    for candidate in [*fenced, text[start : end + 1]]:
-        if not candidate.startswith("{"):
-            continue
+    fenced = [part.strip().removeprefix("json").lstrip() for part in text.split("```")[1:-1]]
+    for candidate in [*fenced, text[text.find("{") : text.rfind("}") + 1]]:
         try:
-            value: Any = orjson.loads(candidate)
+            value: Any = orjson.loads(candidate) if candidate.startswith("{") else None
         except orjson.JSONDecodeError:
             continue
-        if isinstance(value, dict):
-            for key in _JSON_KEYS:
-                answer = value.get(key)
-                if isinstance(answer, str | int | float):
-                    return str(answer).strip()
+        for key in _JSON_KEYS if isinstance(value, dict) else ():
+            if isinstance(value.get(key), str | int | float):
+                return str(value[key]).strip()
     return None
 
 
@@ -253,36 +235,24 @@ def extract_letter(text: str, choices: Sequence[str] | None = None) -> str | Non
     True
     """
     plain = text.strip()[:_OPTION_LENGTH]
-    count = len(choices) if choices else 26
-    by_text = _option_by_text(plain, choices)
-    alone = _LETTER_ALONE.match(plain) if len(plain) <= 40 else None
-    if alone:
-        return _known_letter(alone[1].upper(), count)
-    if by_text:
+    letters = ascii_uppercase[: len(choices) if choices else 26]
+    if len(plain) <= 40 and (alone := _LETTER_ALONE.match(plain)):
+        return alone[1].upper() if alone[1].upper() in letters else None
+    if by_text := _option_by_text(plain, choices):
         return by_text
-    front = _LETTER_FRONT.match(plain)
-    if front:
-        described = _option_by_text((front[2] or "").strip(), choices)
-        letter = _known_letter(front[1], count)
-        return letter if described is None or described == letter else None
-    names = {letter for letter in _LETTER_NAMED.findall(plain) if _known_letter(letter, count)}
+    if front := _LETTER_FRONT.match(plain):
+        described = _option_by_text(front[2] or "", choices)
+        return front[1] if front[1] in letters and described in (None, front[1]) else None
+    names = set(_LETTER_NAMED.findall(plain)) & set(letters)
     return names.pop() if len(names) == 1 else None
 
 
-def _known_letter(letter: str, count: int) -> str | None:
-    return letter if 0 <= ord(letter) - 65 < count else None
-
-
 def _option_by_text(plain: str, choices: Sequence[str] | None) -> str | None:
-    if not choices or not plain:
-        return None
-    target = _plain_option(plain)
-    hits = [index for index, choice in enumerate(choices) if _plain_option(choice) == target]
-    return chr(65 + hits[0]) if len(hits) == 1 and target else None
-
-
-def _plain_option(text: str) -> str:
-    return " ".join(re.sub(r"[^\w\s]", " ", text.casefold()).split())
+    target, *options = (
+        " ".join(re.sub(r"[^\w\s]", " ", option.casefold()).split())
+        for option in (plain, *(choices or ()))
+    )
+    return ascii_uppercase[options.index(target)] if target and options.count(target) == 1 else None
 
 
 def parse_vote(text: str | bytes | None) -> bool | None:
@@ -294,7 +264,7 @@ def parse_vote(text: str | bytes | None) -> bool | None:
     (True, False, None)
     """
     plain = clean_text(text)[0].strip()
-    boxed = _last_boxed(plain) if "boxed" in plain else None
+    boxed = _last_boxed(plain)
     plain = plain if boxed is None else boxed
     if _FALSE.match(plain):
         return False

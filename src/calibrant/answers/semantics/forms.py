@@ -1,13 +1,19 @@
-"""An answer seen from the sides that rules compare: words, number, date, proper name."""
+"""An answer as rules compare it, and how strongly its words speak for a reference."""
 
+from __future__ import annotations
+
+import math
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from importlib import resources
 from itertools import islice, product
 
+import orjson
+
 from calibrant.answers.semantics.mathematics import looks_like_formula
-from calibrant.answers.semantics.text.names import SMALL_WORDS
 from calibrant.answers.semantics.text.normalise import (
     Normaliser,
     Once,
@@ -18,10 +24,23 @@ from calibrant.answers.semantics.text.normalise import (
     unify_unicode,
 )
 from calibrant.answers.semantics.text.numbers import Date, parse_date
-from calibrant.answers.semantics.text.words import listed, singular
-from calibrant.answers.semantics.typed import LONGEST, UNWORDED, Types, read_types
+from calibrant.answers.semantics.text.words import (
+    GENERIC,
+    SMALL_WORDS,
+    listed,
+    near_word,
+    phrases,
+    singular,
+)
+from calibrant.answers.semantics.typed import (
+    LONGEST,
+    UNWORDED,
+    Types,
+    one_spelling,
+    read_types,
+    spelling_key,
+)
 from calibrant.answers.semantics.typed.quantities import Quantity
-from calibrant.answers.semantics.typed.wording import one_spelling, spelling_key
 
 STOP_WORDS = frozenset(listed("stop words"))
 _POWERS = str.maketrans({"²": "^2", "³": "^3"})
@@ -31,8 +50,7 @@ _BRACKET = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
 _HAS_NUMBER = re.compile(r"\d")
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 _ROMAN = frozenset("".join(each) for size in range(1, 6) for each in product("ivx", repeat=size))
-_LAST_LETTER = re.compile(r"\w [A-Z]\W*$")
-_TAIL, _MOST_NAMED = 40, 6
+_MOST_NAMED = 6
 _WORD = re.compile(r"[^\W\d_]+")
 _JOINED = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
 _LIST = re.compile(r"[,;\n/|]|\b(?:and|or)\b", re.IGNORECASE)
@@ -58,42 +76,28 @@ _ONE_OF_MANY = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"\b(?:what|which|in what|in which)\s+year\b|\byear\s+did\b", re.IGNORECASE)
-_PLACE_FRONT = frozenset(listed("first words of places"))
+PLACE_FRONT = frozenset(listed("first words of places"))
 
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """What the question says about its answers.
-
-    `one_of_many`: it asks for one member of a kind; `asked` holds its words then.
-    """
+    """What the question says about its answers; its words where it asks for one of many."""
 
     person: bool = False
     year: bool = False
     known: bool = False
-    one_of_many: bool = False
-    asked: frozenset[str] = frozenset()
     question: str = ""
+    asked: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=20_000)
 def read_cues(question: str | None) -> Cues:
-    """Return what a question says about its answers.
-
-    Examples
-    --------
-    >>> read_cues("Who wrote Hamlet?").person, read_cues("In what year did it end?").year
-    (True, True)
-    >>> read_cues("Name one language.").one_of_many
-    True
-    """
+    """Return what a question says about its answers: it asks who, or for a year."""
     if not question:
         return Cues()
-    person, year = bool(_WHO.search(question)), bool(_YEAR.search(question))
-    if not _ONE_OF_MANY.search(question):
-        return Cues(person, year, known=True, question=question)
-    request = frozenset(singular(word) for word in _WORD.findall(question.casefold()))
-    return Cues(person, year, known=True, one_of_many=True, asked=request, question=question)
+    one_of_many = question if _ONE_OF_MANY.search(question) else ""
+    words = frozenset(map(singular, _WORD.findall(one_of_many.casefold())))
+    return Cues(bool(_WHO.search(question)), bool(_YEAR.search(question)), True, question, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +124,18 @@ class Form:
     def blocks(self) -> set[str]:
         """Keys of which two forms share at least one wherever a rule could join them."""
         blocks = {word[:3] for word in self.content} | {self.bare}
-        blocks.update(name for name in UNWORDED if name in self.types)
+        blocks.update(UNWORDED & self.types.keys())
         if self.types.keys() & {"interval", "era"}:
             blocks.add("quantity")
         if "sentence" in self.types:
             blocks.update(word[:3] for word in self.types["sentence"].words)
-        blocks.add("~" + " ".join(spelling_key(one_spelling(word)) for word in self.words[:4]))
         if self.formula:
             blocks.add("formula")
         if self.yes is not None:
             blocks.add("yes or no")
         if self.date is not None:
             blocks.add("date")
+        blocks.add("~" + " ".join(spelling_key(one_spelling(word)) for word in self.words[:4]))
         if self.acronym:
             blocks.add("=" + self.acronym)
         elif 2 <= len(self.content) <= 6:
@@ -151,22 +155,9 @@ class Form:
         value: Quantity | None = self.types.get("quantity")
         return value
 
-    @property
-    def place_like(self) -> bool:
-        """Return whether the first word is one that starts names of places."""
-        return bool(self.words) and self.words[0] in _PLACE_FRONT
-
 
 class FormReader:
-    """Read answers into forms, each distinct text once.
-
-    Examples
-    --------
-    >>> reader = FormReader()
-    >>> form = reader("The United Nations (UN)")
-    >>> form.key, form.bare, form.acronym
-    ('united nation un', 'united nation', '')
-    """
+    """Read answers into forms, each distinct text once."""
 
     def __init__(self, normaliser: Normaliser | None = None) -> None:
         self.normaliser = normaliser or Normaliser()
@@ -187,10 +178,8 @@ class FormReader:
             without = _BRACKET.sub(" ", text).strip()
             bare = self.normaliser(without) if without else key
         numbers = frozenset(_NUMERAL.findall(key)) if _HAS_NUMBER.search(key) else frozenset()
-        # 'Henry VIII', 'Vitamin C': a last numeral or letter tells things apart as a figure does.
-        marks = set(_ROMAN.intersection(words[1:]))
-        if _LAST_LETTER.search(text[-_TAIL:]):
-            marks.add(words[-1])
+        # 'Henry VIII': a numeral tells things apart as a figure does.
+        marks = _ROMAN.intersection(words[1:])
         short = len(text) <= 80 and bool(numbers)
         compact = text.strip().rstrip(".")
         body = strip_lead_in(text) if "lead-ins" in self.normaliser.steps else text
@@ -200,6 +189,7 @@ class FormReader:
         if len(body) <= LONGEST:
             plain = strip_accents(unify_unicode(body.translate(_POWERS)))
             types = read_types(plain.strip().rstrip("!"))
+        yes = _YES_OR_NO.match(text) if len(text) <= 40 else None
         acronym = compact.replace(".", "").lower() if _ACRONYM.match(compact) else ""
         return Form(
             raw=values,
@@ -211,21 +201,15 @@ class FormReader:
             types=types,
             date=parse_date(body) if short else None,
             proper=_few_words(text, _WORD, STOP_WORDS, lambda word: word[0].isupper()),
-            named=_is_named(text),
-            yes=_yes_or_no(text),
+            # 'Kim Jung-sook', 'Deir al-Balah': one capital letter in a joined word is enough.
+            named=":" not in text
+            and _few_words(text, _JOINED, SMALL_WORDS, lambda word: any(map(str.isupper, word))),
+            yes=None if yes is None else yes[1] is not None,
             variable=variable,
             formula=looks_like_formula(values),
             listing=bool(_LIST.search(_SUFFIX_COMMA.sub("", text))),
             acronym=acronym,
         )
-
-
-def _is_named(text: str) -> bool:
-    """Return whether a short text is a name, its small words aside ('canton of Jura')."""
-    # 'Kim Jung-sook', 'Deir al-Balah': one capital letter in a joined word is enough.
-    return ":" not in text and _few_words(
-        text, _JOINED, SMALL_WORDS, lambda word: any(map(str.isupper, word))
-    )
 
 
 def _few_words(
@@ -238,6 +222,179 @@ def _few_words(
     return 0 < len(first) <= _MOST_NAMED and all(map(fits, first))
 
 
-def _yes_or_no(text: str) -> bool | None:
-    match = _YES_OR_NO.match(text) if len(text) <= 40 else None
-    return None if match is None else match[1] is not None
+# The weights of the phrase model; the file says how they were fitted.
+_MODEL = orjson.loads(resources.files(__package__).joinpath("phrase_model.json").read_bytes())
+INTERCEPT: float = _MODEL["intercept"]
+WEIGHTS: dict[str, float] = _MODEL["weights"]
+# Share of answers that people accept although they share no word with any reference.
+NO_COMMON_WORD: float = _MODEL["no_common_word"]
+
+
+_TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:\+\+|#)?")
+# Dates as the normaliser writes them, 'xx' for a part that is not told.
+_DATE = re.compile(r"\b(\d{4}|x{4})_(\d{2}|xx)_(\d{2}|xx)\b")
+_ENDINGS = frozenset(("st", "nd", "rd", "th"))
+_UNSURE = re.compile(rf"\b(?:{phrases('unsure')})\b", re.IGNORECASE)
+_GLUED_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z]{3})")
+# A footnote mark is often glued to a year ('20102').
+_GLUED_YEAR = re.compile(r"^(?:1[0-9]|20)\d{3}$")
+_MAYBE_GLUED = re.compile(r"[a-z\d](?:[A-Z][a-z]|(?<=[a-z])\d|(?<=\d)[a-z]{3})").search
+# '950.00' is 950.
+_WHOLE = re.compile(r"\.0+$")
+_MOST_READ = 6000
+_SAYS_MORE = 2
+_DENIALS = frozenset(listed("denials"))
+
+
+@dataclass(frozen=True)
+class Bag:
+    """The words of a text, in order and as a set, with an index by first letter."""
+
+    raw: str
+    key: str
+    words: tuple[str, ...]
+    known: frozenset[str]
+    content: tuple[str, ...]
+    dates: tuple[tuple[str, ...], ...] = ()
+
+    @cached_property
+    def by_letter(self) -> dict[str, list[str]]:
+        """Words long enough to have near spellings, by first letter."""
+        index = defaultdict[str, list[str]](list)
+        for word in self.known:
+            if len(word) > 4:
+                index[word[0]].append(word)
+        return index
+
+    def has(self, word: str) -> bool:
+        """Return whether the word or a near spelling of it is there."""
+        return word in self.known or near_word(word, self.by_letter.get(word[0], []))
+
+
+class BagReader:
+    """Turn texts into bags of words, each distinct text once."""
+
+    def __init__(self, normaliser: Normaliser | None = None) -> None:
+        self.normaliser = normaliser or Normaliser()
+        self._known = Once(self._read, 200_000)
+
+    def __call__(self, text: str) -> Bag:
+        """Return the bag of one text."""
+        return self._known[text]
+
+    def _read(self, text: str) -> Bag:
+        text = squeeze(text[:_MOST_READ])
+        key = self.normaliser(text)
+        words = words_of(key)
+        vocabulary = set(words) | {w[:4] for w in words if len(w) == 5 and _GLUED_YEAR.match(w)}
+        if _MAYBE_GLUED(text):
+            # 'wasByron': a missing space hides both words.
+            vocabulary.update(_TOKEN.findall(self.normaliser(_GLUED_WORD.sub(" ", text))))
+        content = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
+        dates = tuple(match.groups() for match in _DATE.finditer(key)) if "_" in key else ()
+        return Bag(text, key, tuple(words), frozenset(vocabulary), content, dates)
+
+
+def words_of(key: str) -> list[str]:
+    """Return the words of a normalised text, endings of figures left out."""
+    words: list[str] = []
+    for word in _TOKEN.findall(key):
+        if not (word in _ENDINGS and words and words[-1].isdigit()):
+            words.append(_WHOLE.sub("", word) if "." in word else word)
+    return words
+
+
+def _share(words: Sequence[str], bag: Bag) -> float:
+    return sum(map(bag.has, words)) / len(words) if words else 0.0
+
+
+def other_date(answer: Bag, reference: Bag) -> bool:
+    """Return whether the answer tells dates, and none of them can be the reference's."""
+    if len(reference.dates) != 1 or not answer.dates:
+        return False
+    targets = reference.dates[0]
+    return not any(
+        all(x == y or "x" in x or "x" in y for x, y in zip(date, targets, strict=True))
+        for date in answer.dates
+    )
+
+
+def speaks_of_else(answer: Bag, references: Sequence[Bag], question: Bag) -> bool:
+    """Return whether an answer may mention a reference and mean something else.
+
+    It denies something, or it leaves the question aside: 'It was long thought to be Rembrandt,
+    until Vermeer was shown' takes up less than a third of the question's words, and has two or
+    more that neither question nor references have.
+
+    Examples
+    --------
+    >>> read = BagReader()
+    >>> question, right = read("Who painted the Milkmaid?"), [read("Vermeer")]
+    >>> speaks_of_else(read("Critics long took Vermeer for Rembrandt"), right, question)
+    True
+    >>> speaks_of_else(read("The Milkmaid was painted by Vermeer in Delft"), right, question)
+    False
+    """
+    if _DENIALS & (answer.known - question.known):
+        return True
+    known = (question, *references)
+    topic = set(question.content).difference(*(each.known for each in references))
+    # Near spellings are looked for where the words themselves are too few: few answers get there.
+    if 3 * len(topic & answer.known) >= len(topic) or 3 * sum(map(answer.has, topic)) >= len(topic):
+        return False
+    additions = {w for w in answer.content if not any(each.has(w) for each in known)}
+    return len(additions) >= _SAYS_MORE
+
+
+def evidence(
+    answer: Bag, reference: Bag, question: Bag, *, aliases: int = 1
+) -> dict[str, float] | None:
+    """Return what speaks for the answer, each in [0, 1] or a logarithm; None without evidence.
+
+    Words of the question tell nothing: they are left out of `fresh_share` and of what the
+    answer adds. `figures_missing` is the share of the reference's figures that the answer
+    lacks, `other_date` whether it tells only other dates, `precision` the share of the answer's own
+    words that the reference has.
+
+    Examples
+    --------
+    >>> read = BagReader()
+    >>> found = evidence(read("It was Tom Hanks"), read("Tom Hanks"), read("Who was it?"))
+    >>> found["fresh_share"], found["contained"]
+    (1.0, 1.0)
+    """
+    gold = tuple(word for word in reference.content if word not in GENERIC) or reference.content
+    if not gold:
+        return None
+    request = question.known
+    fresh = [word for word in gold if word not in request] or list(gold)
+    share = _share(gold, answer)
+    added = [word for word in answer.content if word not in request]
+    precision = _share(added, reference)
+    if share == 0.0 and precision == 0.0:
+        return None
+    figures = [word for word in gold if word[0].isdigit()]
+    missing = sum(word not in answer.known for word in figures) / len(figures) if figures else 0.0
+    other_figures = any(word[0].isdigit() and word not in request for word in answer.known)
+    contained = f" {' '.join(reference.words)} " in f" {' '.join(answer.words)} "
+    return {
+        "fresh_share": _share(fresh, answer),
+        "contained": float(contained),
+        "figures_missing": missing,
+        "figures_conflict": float(bool(figures) and missing == 1.0 and other_figures),
+        "other_date": float(other_date(answer, reference)),
+        "precision": precision,
+        "all_precise": float(bool(added) and precision == 1.0),
+        "last_word": float(answer.has(gold[-1])),
+        "first_word": float(answer.has(gold[0])),
+        "answer_length": math.log1p(len(answer.words)),
+        "unsure": float(bool(_UNSURE.search(answer.raw))),
+        "aliases": math.log1p(aliases),
+        "short": float(len(answer.words) < 8),
+    }
+
+
+def phrase_probability(features: Mapping[str, float]) -> float:
+    """Return the probability that people accept the answer, from its features."""
+    total = INTERCEPT + sum(weight * features[name] for name, weight in WEIGHTS.items())
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))

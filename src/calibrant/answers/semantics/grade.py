@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.answers.semantics import verdict
 from calibrant.answers.semantics.cluster import relate, why_same
-from calibrant.answers.semantics.evidence import (
+from calibrant.answers.semantics.extract import extract_letter, not_attempted
+from calibrant.answers.semantics.forms import (
     NO_COMMON_WORD,
     BagReader,
+    Cues,
+    FormReader,
     evidence,
     other_date,
     phrase_probability,
+    read_cues,
     speaks_of_else,
 )
-from calibrant.answers.semantics.extract import extract_letter, not_attempted
-from calibrant.answers.semantics.forms import Cues, Form, FormReader, read_cues
 from calibrant.answers.semantics.text.normalise import Normaliser, clean_text, strip_lead_in
-from calibrant.answers.semantics.typed import Relation
-from calibrant.answers.semantics.typed.wording import unexplained
+from calibrant.answers.semantics.typed import unexplained
+from calibrant.answers.semantics.typed.quantities import Relation
 from calibrant.answers.semantics.verdict import (
     Grade,
     References,
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from calibrant.models.inference.judge import EmbeddedJudge
 
 _SHORT, _SHORT_NAME = 6, 9
+_DENIAL = r"\b(?:not(?!\sonly)|never|neither|nor|without|except|cannot|[a-z]{2,6}n't|no)\b"
+# In the clause of a mention, close before it, and near the beginning.
+_DENIED = re.compile(rf"{_DENIAL}[^,.;:!?\n]{{0,40}}$", re.IGNORECASE)
 _TRUE_WORDS = frozenset(["true", "yes", "correct", "right", "1"])
 _FALSE_WORDS = frozenset(["false", "no", "incorrect", "wrong", "0"])
 _FIRM = frozenset(
@@ -120,8 +126,8 @@ class Grader:
         `siblings` are names known not to be right, such as the other things of a benchmark's
         list: an answer that is one of them is wrong, however alike it looks.
         """
-        ruled = self._by_hand(answer, references, question, kind, choices, siblings)
-        return read_again(self.judge, [ruled], [(answer, references, question)])[0]
+        grade = self._by_hand(answer, references, question, kind, choices, siblings)
+        return read_again(self.judge, [grade], [(answer, references, question)])[0]
 
     def _by_hand(
         self,
@@ -142,16 +148,18 @@ class Grader:
             return Grade(None, "none", missing or "no reference")
         if choices:
             return self._choice(text, aliases, choices)
-        if kind == "binary":
-            ruled = _binary(text, aliases, self.normaliser)
-            if ruled is not None:
-                return ruled
-        if siblings and self._is_sibling(text, aliases, siblings):
-            return _ruled(False, "sibling")
-        verdict = self._open(text, aliases, question)
-        if missing and not verdict.correct:
+        if kind == "binary" and (side := self._side(text)) is not None:
+            targets = {self._side(alias) for alias in aliases} - {None}
+            if targets:
+                return verdict.ruled(side in targets, "binary")
+        sibling_keys = {self.reader(name).key for name in siblings}
+        if self.reader(text).key in sibling_keys - {self.reader(alias).key for alias in aliases}:
+            return verdict.ruled(False, "sibling")
+        by_rules = self.by_rules(text, aliases, read_cues(question))
+        grade = by_rules.grade or self._by_words(text, by_rules, question)
+        if missing and not grade.correct:
             return Grade(None, "refusal", "refusal")
-        return verdict
+        return grade
 
     def why(
         self, answer: str, references: References, *, question: str | None = None
@@ -187,14 +195,10 @@ class Grader:
             "known_as": known_as,
         }
 
-    def _open(self, text: str, aliases: list[str], question: str | None) -> Grade:
-        ruled = self.by_rules(text, aliases, read_cues(question))
-        return ruled.grade or self._by_words(text, ruled, question)
-
-    def _is_sibling(self, text: str, aliases: list[str], siblings: Sequence[str]) -> bool:
-        answer = self.reader(text).key
-        right = {self.reader(alias).key for alias in aliases}
-        return answer not in right and any(self.reader(name).key == answer for name in siblings)
+    def _side(self, text: str) -> bool | None:
+        """Return on which side of a question of yes or no a text begins."""
+        first = self.normaliser(text).split()[:1]
+        return True if _TRUE_WORDS & {*first} else False if _FALSE_WORDS & {*first} else None
 
     def _choice(self, text: str, aliases: list[str], choices: Sequence[str]) -> Grade:
         letter = extract_letter(text, choices)
@@ -206,18 +210,17 @@ class Grader:
                 f"the reference {aliases[0]!r} is neither an option letter nor an option's text",
                 hint="options: " + "; ".join(choices),
             )
-        return _ruled(letter in targets, "letter")
+        return verdict.ruled(letter in targets, "letter")
 
     def by_rules(self, text: str, aliases: Sequence[str], cues: Cues) -> Ruled:
         """Return the grade where rules decide, else the aliases that stay possible."""
         answer = self.reader(text)
         # What has a type is compared by it: '[0, 1)' is not '[0, 1]', though both have one key.
         untyped = not answer.types or text in aliases
-        if untyped and any(self.normaliser(alias) == answer.key for alias in aliases):
-            return Ruled(_ruled(True, "exact"))
         forms = [self.reader(alias) for alias in aliases]
-        if untyped and any(form.bare == answer.key for form in forms):
-            return Ruled(_ruled(True, "exact"))
+        if untyped and any(answer.key in (form.key, form.bare) for form in forms):
+            return Ruled(verdict.ruled(True, "exact"))
+        short = len(answer.words) <= (_SHORT_NAME if answer.named else _SHORT)
         possible: list[str] = []
         against: set[str] = set()
         left_open = False
@@ -225,17 +228,18 @@ class Grader:
             relation, rule = relate(answer, form, cues, tolerance=self.tolerance, math=self.math)
             if relation is Relation.SAME:
                 unsure = rule == "name" and unexplained(answer.words, form.words)
-                return Ruled(_ruled(True, unsure or rule))
+                return Ruled(verdict.ruled(True, unsure or rule))
             left_open |= relation is Relation.UNSURE and rule in verdict.OPEN
-            refuted = _refuting_rule(answer, relation, rule)
-            if refuted is None:
-                possible.append(alias)
+            # A long answer may hold the right figure or name among others: words decide there.
+            different = relation is Relation.DIFFERENT and rule in _FIRM
+            if short and (different or rule == "clash"):
+                against.add(rule)
             else:
-                against.add(refuted)
+                possible.append(alias)
         if not possible:
             # The least sure of several rules speaks for all.
             rule = min(against, key=lambda rule: (rule not in verdict.DOUBTED, rule))
-            return Ruled(_ruled(False, rule))
+            return Ruled(verdict.ruled(False, rule))
         return Ruled(None, possible, left_open)
 
     def _by_words(self, text: str, ruled: Ruled, question: str | None) -> Grade:
@@ -247,8 +251,8 @@ class Grader:
             features = evidence(answer, self._bag(alias), request, aliases=len(aliases))
             if features is not None:
                 best = max(best, phrase_probability(features))
-        if best >= 0.5 and verdict.denies(text, aliases, question):
-            return _ruled(False, "denied")
+        if best >= 0.5 and _denies(text, aliases, question):
+            return verdict.ruled(False, "denied")
         reply = self.reader(text)
         names = reply.named and any(
             ref.named and unexplained(reply.words, ref.words) for ref in map(self.reader, aliases)
@@ -261,6 +265,22 @@ class Grader:
         return Grade(best >= 0.5, "phrase", probability=best)
 
 
+def _denies(text: str, aliases: Sequence[str], question: str | None = None) -> bool:
+    """Return whether a denial stands before every mention of a reference.
+
+    Examples
+    --------
+    >>> _denies("It was not Paris, it was Rome.", ["Paris"]), _denies("Not only Rome", ["Rome"])
+    (True, False)
+    """
+    if question and re.search(_DENIAL, question, re.IGNORECASE):
+        return False
+    words = (r"\W{1,3}".join(map(re.escape, re.findall(r"\w+", alias)[:12])) for alias in aliases)
+    mention = rf"\b(?:{'|'.join(filter(None, words)) or '(?!)'})\b"
+    starts = [m.start() for m in re.finditer(mention, text[:6000], re.IGNORECASE)]
+    return bool(starts) and all(_DENIED.search(text[max(0, x - 80) : x]) for x in starts)
+
+
 @dataclass(frozen=True, slots=True)
 class Ruled:
     """What rules say: a grade, or the aliases left, and whether a type could not decide."""
@@ -268,31 +288,3 @@ class Ruled:
     grade: Grade | None
     possible: list[str] = field(default_factory=list)
     left_open: bool = False
-
-
-def _ruled(correct: bool, rule: str) -> Grade:
-    return Grade(correct, rule, probability=verdict.rule_probability(correct, rule))
-
-
-def _refuting_rule(answer: Form, relation: Relation, rule: str) -> str | None:
-    """Return the rule by which a short answer cannot mean this alias, or None.
-
-    A long answer may hold the right figure or name among others: words decide there.
-    """
-    if len(answer.words) > (_SHORT_NAME if answer.named else _SHORT):
-        return None
-    if relation is Relation.DIFFERENT and rule in _FIRM:
-        return rule
-    return "clash" if rule == "clash" else None
-
-
-def _binary(text: str, aliases: list[str], normaliser: Normaliser) -> Grade | None:
-    def side(value: str) -> bool | None:
-        words = normaliser(value).split()
-        first = words[0] if words else ""
-        return True if first in _TRUE_WORDS else False if first in _FALSE_WORDS else None
-
-    answers, targets = side(text), {side(alias) for alias in aliases} - {None}
-    if answers is None or not targets:
-        return None
-    return _ruled(answers in targets, "binary")

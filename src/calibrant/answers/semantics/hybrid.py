@@ -1,15 +1,16 @@
-"""Clustering with a judge: rules first, embeddings for the clear cases, the judge for the rest."""
+"""Which answers are one: rules first, then a judge or a model of pairs for what they leave open."""
+
+from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.answers.semantics import cluster
-from calibrant.answers.semantics.asking import PairModel
-from calibrant.answers.semantics.cluster import relate
 from calibrant.answers.semantics.forms import Form, FormReader, read_cues
 from calibrant.answers.semantics.judge import (
     Docket,
@@ -18,278 +19,212 @@ from calibrant.answers.semantics.judge import (
     Reply,
     SameQuery,
     WhichQuery,
+    mask_instructions,
 )
-from calibrant.answers.semantics.typed import Relation
+from calibrant.answers.semantics.typed.quantities import Relation
+from calibrant.core import InputError
 
-MODES = ("confirmed", "which", "pairwise", "group")
+if TYPE_CHECKING:
+    from calibrant.answers.semantics.settle import Group, SemanticsOptions
+    from calibrant.models.endpoints.embedded import Embedder
+    from calibrant.models.inference.judge import EmbeddedJudge
+
 _MOST_CANDIDATES, _FEW_CANDIDATES = 20, 3
-# Calibrated on phrases with human labels (docs/studies/semantics.md): from the first value
-# upwards every answer was accepted, up to the second no more than without any common word.
-SAME_COSINE, DIFFERENT_COSINE = 0.8, 0.2
-
 Steps = Generator[Query, Reply, cluster.Clusters]
-
-
-@dataclass(frozen=True, slots=True)
-class Similarity:
-    """A sentence-pair model with two calibrated thresholds.
-
-    From `same` upwards two phrases count as one, up to `different` as two, between them the
-    judge is asked. Only phrases are compared: for numbers, dates and proper names a cosine
-    says which topic, not which thing ('13' and '17', Shakespeare and Marlowe).
-    """
-
-    model: PairModel
-    same: float = SAME_COSINE
-    different: float = DIFFERENT_COSINE
-
-    def table(self, forms: Sequence[Form], question: str = "") -> npt.NDArray[np.float64]:
-        """Return the scores between all forms."""
-        left, right = np.triu_indices(len(forms), k=1)
-        texts = [form.raw for form in forms]
-        pairs = [(question, texts[int(a)], texts[int(b)]) for a, b in zip(left, right, strict=True)]
-        table = np.eye(len(forms))
-        table[left, right] = table[right, left] = self.model.scores(pairs)
-        return table
-
-
-@dataclass
-class _Group:
-    forms: list[int]
-    weight: int
-    representative: int
-
-
 _Asking = Generator[Query, Reply, Reply]
-_Search = Generator[Query, Reply, _Group | None]
+Pair: TypeAlias = tuple[str, str, str]
+"""A question and two answers to it."""
+# Calibrated on phrases with human labels (docs/studies/semantics.md): from here upwards every
+# answer was accepted.
+SAME_COSINE = 0.8
 
 
 def hybrid_steps(
-    answers: Sequence[str],
+    group: Group,
+    options: SemanticsOptions,
     *,
-    question: str | None = None,
     reader: FormReader | None = None,
-    similarity: Similarity | None = None,
-    mode: str = "confirmed",
-    ask: bool = True,
-    ask_all: bool = True,
-    rules: bool = True,
-    tolerance: float = 1e-9,
-    counts: Sequence[int] | None = None,
-    math: bool = False,
-    siblings: Sequence[str] = (),
+    scope: str | None = "all",
 ) -> Steps:
     """Yield the queries that clustering needs; return the clusters.
 
     The generator does no input or output: `run_steps` drives many of them side by side.
 
-    Parameters
-    ----------
-    mode
-        ``which``: one call per doubtful form, shown all classes; ``confirmed``: the same with
-        a second opinion; ``pairwise``: one call per pair of form and class, most similar
-        first; ``group``: one call for all forms, checked for completeness, with ``confirmed``
-        as the way out.
-    ask
-        Whether there is a judge; without one, what is doubtful stays apart.
-    ask_all
-        Whether it is also asked about names without a common word and about distant classes: a
-        judge that reads each pair for itself would read for hours where 50 draws all differ.
-    rules
-        Whether rules may join forms before the judge is asked.
-    counts
-        How often each answer was given, where `answers` are distinct already.
-    math
-        Whether formulas are compared by computer algebra (extra ``math``).
-    siblings
-        Names known to mean different things: two of them never join.
+    `scope` is what is asked about: ``all`` that rules leave open; ``near``: a few classes each, and
+    no names without a common word, for a judge that reads each pair for itself and would read for
+    hours where 50 draws all differ; ``phrases`` alone, where for numbers and names a score says
+    which topic, not which thing ('13' and '17', Shakespeare and Marlowe). None: nobody is asked,
+    and what is doubtful stays apart.
     """
     read = reader or FormReader()
-    forms, weights, inverse = cluster.distinct_forms(answers, read, counts)
-    if rules:
-        names = {read(name).key for name in siblings}
-        cues = read_cues(question)
+    forms, weights, inverse = cluster.distinct_forms(group.answers, read, group.counts)
+    partition, decided = cluster.Partition(len(forms)), Counter[str]()
+    if options.clustering != "judge":
         partition, decided = cluster.cluster_forms(
-            forms, cues, names, tolerance=tolerance, math=math
+            forms,
+            read_cues(group.question),
+            {read(name).key for name in group.apart},
+            tolerance=options.tolerance,
+            math=options.math,
         )
-    else:
-        partition, decided = cluster.Partition(len(forms)), Counter()
-    worker = _Joiner(question or "", forms, weights, partition, decided, similarity, ask_all)
-    if len(set(partition.ids())) > 1:
-        worker.by_similarity()
-        if ask:
-            yield from worker.by_judge(mode)
+    joiner = _Joiner(group.question, forms, weights, partition, scope)
+    if scope is not None and len(set(partition.ids())) > 1:
+        yield from joiner.join_all(options.judge_mode if scope == "all" else "which")
+        decided += Counter({"embedding" if scope == "phrases" else "judge": joiner.joins})
     ids = partition.ids()
     return cluster.Clusters(
         cluster.first_appearance([ids[place] for place in inverse]),
         decided,
         [(forms[a].raw, forms[b].raw) for a, b in partition.conflicts],
-        worker.calls,
+        joiner.calls,
     )
 
 
 @dataclass
+class _Class:
+    """Forms that are one so far, by the first and by the most frequent of them."""
+
+    first: int
+    representative: int
+    weight: int = 0
+
+
+_Search = Generator[Query, Reply, _Class | None]
+
+
+@dataclass
 class _Joiner:
-    """Joins what rules left apart, in one question; `calls` counts what the judge is asked."""
+    """Joins what rules left apart, in one question; `calls` counts what is asked."""
 
     question: str
     forms: list[Form]
     counts: list[int]
     partition: cluster.Partition
-    decided: Counter[str]
-    similarity: Similarity | None
-    ask_all: bool = True
-    cosines: npt.NDArray[np.float64] | None = None
+    scope: str | None
     calls: int = 0
+    joins: int = 0
 
-    def by_similarity(self) -> None:
-        """Join phrases that are clearly alike, and keep apart those that are clearly not."""
-        if self.similarity is None:
-            return
-        self.cosines = self.similarity.table(self.forms, self.question)
-        places = [i for i, form in enumerate(self.forms) if is_phrase(form)]
-        pairs = [(float(self.cosines[a, b]), a, b) for a in places for b in places if a < b]
-        for cosine, a, b in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
-            joined = self.partition.find(a) == self.partition.find(b)
-            if joined or relate(self.forms[a], self.forms[b])[0] is Relation.DIFFERENT:
-                continue
-            if cosine >= self.similarity.same and not self.partition.apart(a, b):
-                self.partition.join(a, b)
-                self.decided["embedding"] += 1
-            elif cosine <= self.similarity.different:
-                self.partition.forbid(a, b)
-
-    def by_judge(self, mode: str) -> Generator[Query, Reply, None]:
+    def join_all(self, mode: str) -> Generator[Query, Reply, None]:
         """Ask about every class that rules left open, the heaviest first."""
         if mode == "group":
-            texts = tuple(map(self._text_of, self._groups()))
-            if self._apply_groups((yield from self._ask(GroupQuery(self.question, texts)))):
+            classes = self._classes()
+            texts = tuple(map(self._text_of, classes))
+            reply = yield from self._ask(GroupQuery(self.question, texts))
+            if isinstance(reply, tuple) and len(reply) == len(classes):
+                first: dict[int, _Class] = {}
+                for number, item in zip(reply, classes, strict=True):
+                    if (head := first.setdefault(number, item)) is not item:
+                        self._join(head, item)
                 return
-            mode = "confirmed"
-        modes = {"which": self._which, "confirmed": self._confirmed, "pairwise": self._pairwise}
-        settled: list[_Group] = []
-        for group in self._groups():
-            candidates = self._candidates(group, settled)
-            peer = (yield from modes[mode](group, candidates)) if candidates else None
-            if peer and self.partition.join(group.representative, peer.representative):
-                self.decided["judge"] += 1
-                peer.weight += group.weight
+        settled: list[_Class] = []
+        for item in self._classes():
+            candidates = self._candidates(item, settled)
+            peer = (yield from self._peer(item, candidates, mode)) if candidates else None
+            if peer and self._join(item, peer):
+                peer.weight += item.weight
             else:
-                settled.append(group)
+                settled.append(item)
 
-    def _which(self, group: _Group, candidates: list[_Group]) -> _Search:
-        """One call: which of these, or none?"""
-        reply = yield from self._ask_which(group, candidates)
-        if isinstance(reply, int) and 0 <= reply < len(candidates):
-            return candidates[reply]
-        if reply == -1:
-            self._keep_apart(group, candidates)
-        return None
+    def _join(self, item: _Class, peer: _Class) -> bool:
+        joined = self.partition.join(item.representative, peer.representative)
+        self.joins += joined
+        return joined
 
-    def _confirmed(self, group: _Group, candidates: list[_Group]) -> _Search:
-        """Two calls that agree, or a third that decides."""
-        reply = yield from self._ask_which(group, candidates)
+    def _peer(self, item: _Class, candidates: list[_Class], mode: str) -> _Search:
+        """Return the class that means the same, asked about one by one or about all at once."""
+        if mode == "pairwise":
+            for peer in candidates:
+                reply = yield from self._ask_same(item, peer)
+                if reply is True:
+                    return peer
+                if reply is False:
+                    self._keep_apart(item, [peer])
+            return None
+        reply = yield from self._ask_which(item, candidates)
         if not isinstance(reply, int) or reply >= len(candidates):
             return None
-        if reply >= 0:
-            choice = candidates[reply]
-            if (yield from self._ask_same(group, choice)) is not False:
-                return choice
-            second = yield from self._look_again(group, candidates)
-            return choice if second is choice else None
-        second = yield from self._look_again(group, candidates)
-        if second is None:
-            self._keep_apart(group, candidates)
-            return None
-        return second if (yield from self._ask_same(group, second)) is True else None
+        choice = candidates[reply] if reply >= 0 else None
+        if mode == "which":
+            if choice is None:
+                self._keep_apart(item, candidates)
+            return choice
+        return (yield from self._confirmed(item, choice, candidates))
 
-    def _look_again(self, group: _Group, candidates: list[_Group]) -> _Search:
+    def _confirmed(self, item: _Class, choice: _Class | None, candidates: list[_Class]) -> _Search:
+        """Ask for a second opinion; where the two differ, a third decides."""
+        if choice is not None and (yield from self._ask_same(item, choice)) is not False:
+            return choice
+        second = yield from self._look_again(item, candidates)
+        if choice is not None:
+            return choice if second is choice else None
+        if second is None:
+            self._keep_apart(item, candidates)
+            return None
+        return second if (yield from self._ask_same(item, second)) is True else None
+
+    def _look_again(self, item: _Class, candidates: list[_Class]) -> _Search:
         """Ask with the classes in the other order: a preference for a place shows."""
         flipped = candidates[::-1]
         if len(flipped) == 1:
-            return flipped[0] if (yield from self._ask_same(group, flipped[0])) is True else None
-        reply = yield from self._ask_which(group, flipped)
+            return flipped[0] if (yield from self._ask_same(item, flipped[0])) is True else None
+        reply = yield from self._ask_which(item, flipped)
         return flipped[reply] if isinstance(reply, int) and 0 <= reply < len(flipped) else None
 
-    def _pairwise(self, group: _Group, candidates: list[_Group]) -> _Search:
-        """One call per class, until one fits."""
-        for peer in candidates:
-            reply = yield from self._ask_same(group, peer)
-            if reply is True:
-                return peer
-            if reply is False:
-                self._keep_apart(group, [peer])
-        return None
-
-    def _ask_which(self, group: _Group, candidates: Sequence[_Group]) -> _Asking:
+    def _ask_which(self, item: _Class, candidates: Sequence[_Class]) -> _Asking:
         texts = tuple(map(self._text_of, candidates))
-        return self._ask(WhichQuery(self.question, self._text_of(group), texts))
+        return self._ask(WhichQuery(self.question, self._text_of(item), texts))
 
-    def _ask_same(self, group: _Group, peer: _Group) -> _Asking:
-        return self._ask(SameQuery(self.question, self._text_of(group), self._text_of(peer)))
+    def _ask_same(self, item: _Class, peer: _Class) -> _Asking:
+        return self._ask(SameQuery(self.question, self._text_of(item), self._text_of(peer)))
 
     def _ask(self, query: Query) -> _Asking:
         self.calls += 1
         return (yield query)
 
-    def _apply_groups(self, reply: Reply) -> bool:
-        groups = self._groups()
-        if not isinstance(reply, tuple) or len(reply) != len(groups):
-            return False
-        first: dict[int, _Group] = {}
-        for number, group in zip(reply, groups, strict=True):
-            peer = first.setdefault(number, group)
-            if peer is not group and self.partition.join(peer.representative, group.representative):
-                self.decided["judge"] += 1
-        return True
-
-    def _groups(self) -> list[_Group]:
-        by_root: dict[int, _Group] = {}
+    def _classes(self) -> list[_Class]:
+        by_root: dict[int, _Class] = {}
         for place, count in enumerate(self.counts):
-            root = self.partition.find(place)
-            group = by_root.setdefault(root, _Group([], 0, place))
-            group.forms.append(place)
-            group.weight += count
-            if count > self.counts[group.representative]:
-                group.representative = place
-        return sorted(by_root.values(), key=lambda group: (-group.weight, group.forms[0]))
+            item = by_root.setdefault(self.partition.find(place), _Class(place, place))
+            item.weight += count
+            if count > self.counts[item.representative]:
+                item.representative = place
+        return sorted(by_root.values(), key=lambda item: (-item.weight, item.first))
 
-    def _candidates(self, group: _Group, settled: list[_Group]) -> list[_Group]:
+    def _candidates(self, item: _Class, settled: list[_Class]) -> list[_Class]:
         """Return the classes that could be meant, most alike first."""
-        mine = group.representative
+        mine, form = item.representative, self.forms[item.representative]
         open_ones = [
-            other
-            for other in settled
-            if not self.partition.apart(mine, other.representative)
-            and self._may_be_one(self.forms[mine], self.forms[other.representative])
+            peer
+            for peer in settled
+            if not self.partition.apart(mine, peer.representative)
+            and self._may_be_one(form, self.forms[peer.representative])
         ]
-        ranking = sorted(
-            open_ones,
+        trigrams = _trigrams(form)
+
+        def rank(peer: _Class) -> tuple[float, int]:
+            peers = _trigrams(self.forms[peer.representative])
+            alike = len(trigrams & peers) / max(1, len(trigrams | peers))
             # Small differences of likeness are noise: then the heavier class is the better bet.
-            key=lambda other: (-round(self._alike(mine, other.representative), 1), -other.weight),
-        )
-        return ranking[: _MOST_CANDIDATES if self.ask_all else _FEW_CANDIDATES]
+            return -round(alike, 1), -peer.weight
+
+        most = _FEW_CANDIDATES if self.scope == "near" else _MOST_CANDIDATES
+        return sorted(open_ones, key=rank)[:most]
 
     def _may_be_one(self, a: Form, b: Form) -> bool:
-        """Return whether it is worth asking: rules say no, or names share no word, is not."""
-        relation, rule = relate(a, b)
-        phrases = is_phrase(a) and is_phrase(b)
-        return relation is not Relation.DIFFERENT and (
-            self.ask_all or phrases or rule != "unrelated"
-        )
+        """Return whether it is worth asking: not where rules say no, or outside of the scope."""
+        phrases = self.scope != "all" and is_phrase(a) and is_phrase(b)
+        if self.scope == "phrases" and not phrases:
+            return False
+        relation, rule = cluster.relate(a, b)
+        within = self.scope == "all" or phrases or rule != "unrelated"
+        return within and relation is not Relation.DIFFERENT
 
-    def _alike(self, a: int, b: int) -> float:
-        if self.cosines is not None:
-            return float(self.cosines[a, b])
-        left, right = _trigrams(self.forms[a].key), _trigrams(self.forms[b].key)
-        return len(left & right) / max(1, len(left | right))
-
-    def _keep_apart(self, group: _Group, peers: Sequence[_Group]) -> None:
+    def _keep_apart(self, item: _Class, peers: Sequence[_Class]) -> None:
         for peer in peers:
-            self.partition.forbid(group.representative, peer.representative)
+            self.partition.forbid(item.representative, peer.representative)
 
-    def _text_of(self, group: _Group) -> str:
-        return self.forms[group.representative].raw
+    def _text_of(self, item: _Class) -> str:
+        return self.forms[item.representative].raw
 
 
 def is_phrase(form: Form) -> bool:
@@ -297,8 +232,8 @@ def is_phrase(form: Form) -> bool:
     return not form.proper and not form.numbers and len(form.content) >= 2
 
 
-def _trigrams(text: str) -> set[str]:
-    padded = f" {text} "
+def _trigrams(form: Form) -> set[str]:
+    padded = f" {form.key} "
     return {padded[i : i + 3] for i in range(len(padded) - 2)}
 
 
@@ -307,9 +242,10 @@ def run_steps(tasks: Sequence[Steps], docket: Docket | None) -> list[cluster.Clu
 
     Examples
     --------
-    >>> from calibrant.answers.semantics.judge import SimulatedJudge
+    >>> from calibrant.answers.semantics import Group, SemanticsOptions, SimulatedJudge
     >>> docket = Docket(SimulatedJudge({"UK": 0, "Great Britain": 0, "France": 1}))
-    >>> run_steps([hybrid_steps(["UK", "Great Britain", "France"])], docket)[0].ids
+    >>> group = Group(["UK", "Great Britain", "France"], [1, 1, 1])
+    >>> run_steps([hybrid_steps(group, SemanticsOptions())], docket)[0].ids
     [0, 0, 1]
     """
     results: dict[int, cluster.Clusters] = {}
@@ -325,3 +261,140 @@ def run_steps(tasks: Sequence[Steps], docket: Docket | None) -> list[cluster.Clu
         answers = docket.ask_all(request) if docket is not None else [None] * len(request)
         replies = dict(zip(waiting, answers, strict=True))
     return [results[place] for place in range(len(tasks))]
+
+
+class PairModel(Protocol):
+    """Something that says how alike two answers are: one number per pair, near 1 for the same."""
+
+    @property
+    def name(self) -> str:
+        """Name and version, recorded beside what was decided with it."""
+
+    def scores(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
+        """Return one score per pair, in the order given."""
+
+
+@dataclass(frozen=True)
+class CosinePairs:
+    """The cosine between sentence embeddings; each text is embedded once."""
+
+    embedder: Embedder
+
+    @property
+    def name(self) -> str:
+        """Name of the embedder."""
+        return str(getattr(self.embedder, "name", "given"))
+
+    def scores(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
+        """Return the cosines."""
+        texts = sorted({text for _, a, b in pairs for text in (a, b)})
+        if not texts:
+            return np.zeros(0)
+        vectors = np.asarray(self.embedder.embed(texts), dtype=np.float64)
+        row = {text: place for place, text in enumerate(texts)}
+        left = vectors[[row[a] for _, a, _ in pairs]]
+        right = vectors[[row[b] for _, _, b in pairs]]
+        return np.asarray(np.einsum("ij,ij->i", left, right))
+
+
+@dataclass(frozen=True)
+class EntailmentPairs:
+    """An entailment model (NLI), asked in both directions: the same where each entails the other.
+
+    Parameters
+    ----------
+    entails
+        Takes premises and hypotheses, two lists of equal length, and returns for each pair the
+        probability that the first entails the second. Any framework will do: a few lines around
+        ``onnxruntime.InferenceSession.run`` or a ``transformers`` pipeline.
+    name
+        Recorded beside what was decided with it.
+    form
+        How an answer is shown; an answer alone is no sentence, with its question it is one.
+
+    References
+    ----------
+    Kuhn, Gal and Farquhar, Semantic uncertainty (2023).
+
+    Examples
+    --------
+    >>> def entails(premises, hypotheses):
+    ...     return [float(p.split()[-1] == h.split()[-1]) for p, h in zip(premises, hypotheses)]
+    >>> model = EntailmentPairs(entails, "last word")
+    >>> model.scores([("Capital?", "Paris", "It is Paris"), ("Capital?", "Paris", "Rome")])
+    array([1., 0.])
+    """
+
+    entails: Callable[[list[str], list[str]], npt.ArrayLike]
+    name: str = "entailment"
+    form: str = "{question} {answer}"
+
+    def scores(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
+        """Return the smaller of the two probabilities of each pair."""
+        left = [self.form.format(question=question, answer=a).strip() for question, a, _ in pairs]
+        right = [self.form.format(question=question, answer=b).strip() for question, _, b in pairs]
+        if not pairs:
+            return np.zeros(0)
+        chances = np.asarray(self.entails(left + right, right + left), dtype=np.float64)
+        if chances.shape != (2 * len(pairs),) or not ((chances >= 0) & (chances <= 1)).all():
+            raise InputError(
+                f"{self.name}: one probability from 0 to 1 per pair is needed, got an array of "
+                f"shape {chances.shape}"
+            )
+        return np.minimum(chances[: len(pairs)], chances[len(pairs) :])
+
+
+@dataclass(frozen=True)
+class ReadPairs:
+    """Log-odds that two answers are one, by the embedded judge.
+
+    Sameness has no order: each pair is read both ways, and the mean counts.
+    """
+
+    judge: EmbeddedJudge
+
+    @property
+    def name(self) -> str:
+        """Model and adapter."""
+        return self.judge.name
+
+    def scores(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
+        """Return the log-odds."""
+        both_ways = [(q, (x,), y) for q, a, b in pairs for x, y in ((a, b), (b, a))]
+        return np.asarray(self.judge.scores(both_ways).reshape(-1, 2).mean(axis=1))
+
+
+@dataclass(frozen=True)
+class PairJudge:
+    """A model of pairs, asked as a judge is: two answers are one from `same` upwards."""
+
+    model: PairModel
+    same: float
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.model.name
+
+    def answer_all(self, queries: Sequence[Query]) -> list[Reply]:
+        """Return one reply per query: the answer that is most surely the same, if any is."""
+        compared: list[list[Pair]] = []
+        for query in queries:
+            assert isinstance(query, SameQuery | WhichQuery)
+            texts_shown = (
+                (query.a, query.b)
+                if isinstance(query, SameQuery)
+                else (query.answer, *query.candidates)
+            )
+            answer, *texts = (mask_instructions(text).text for text in texts_shown)
+            compared.append([(query.question, answer, text) for text in texts])
+        # An answer that only speaks to a judge is the same as no other.
+        pairs = list(dict.fromkeys(pair for each in compared for pair in each if all(pair[1:])))
+        scores = dict(zip(pairs, map(float, self.model.scores(pairs)), strict=True))
+        replies: list[Reply] = []
+        for query, each in zip(queries, compared, strict=True):
+            ranking = [scores.get(pair, -np.inf) for pair in each]
+            best = max(ranking)
+            choice = ranking.index(best) if best >= self.same else -1
+            replies.append(choice == 0 if isinstance(query, SameQuery) else choice)
+        return replies

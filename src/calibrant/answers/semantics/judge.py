@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
+from math import comb
 from typing import Protocol, TypeAlias
 
 import orjson
@@ -93,7 +94,6 @@ class Docket:
 
     Examples
     --------
-    >>> from calibrant.answers.semantics.judge import SimulatedJudge
     >>> docket = Docket(SimulatedJudge({"UK": 0, "Britain": 0}), max_calls=1)
     >>> query = SameQuery("Where?", "UK", "Britain")
     >>> docket.ask_all([query, query]), docket.calls
@@ -121,9 +121,21 @@ class Docket:
             for query in queries
         ]
         twice = targets if self.check_symmetry else ()
-        mirrored = [query.mirrored for query in twice if isinstance(query, SameQuery)]
-        self._fetch([*targets, *mirrored])
-        return [self._both_ways(query) for query in targets]
+        self._fetch(
+            [*targets, *(query.mirrored for query in twice if isinstance(query, SameQuery))]
+        )
+        replies: list[Reply] = []
+        for query in targets:
+            reply = self._known.get(query)
+            if isinstance(query, SameQuery):
+                peer = self._known.get(query.mirrored)
+                reply = peer if reply is None else reply
+                if peer is not None and peer != reply:
+                    reply = False
+                    if (query.a, query.b) not in self.asymmetric:
+                        self.asymmetric.append((query.a, query.b))
+            replies.append(reply)
+        return replies
 
     def _fetch(self, queries: Sequence[Query]) -> None:
         missing = [query for query in dict.fromkeys(queries) if query not in self._known]
@@ -132,24 +144,11 @@ class Docket:
             room = max(0, self.max_calls - self.calls)
             self.refused += sum(map(len, parts[room:]))
             parts = parts[:room]
-        if not parts:
-            return
-        self.calls += len(parts)
-        request = [query for part in parts for query in part]
-        for query, reply in zip(request, self.judge.answer_all(request), strict=True):
-            self.unreadable += reply is None
-            self._known[query] = reply
-
-    def _both_ways(self, query: Query) -> Reply:
-        reply = self._known.get(query)
-        if not isinstance(query, SameQuery):
-            return reply
-        peer = self._known.get(query.mirrored)
-        if reply is None or peer is None or reply == peer:
-            return reply if peer is None else peer
-        if (query.a, query.b) not in self.asymmetric:
-            self.asymmetric.append((query.a, query.b))
-        return False
+        if request := [query for part in parts for query in part]:
+            self.calls += len(parts)
+            replies = self.judge.answer_all(request)
+            self.unreadable += sum(reply is None for reply in replies)
+            self._known.update(zip(request, replies, strict=True))
 
 
 def batches(queries: Sequence[Query], size: int) -> list[list[Query]]:
@@ -166,6 +165,7 @@ def batches(queries: Sequence[Query], size: int) -> list[list[Query]]:
     return alone + [grades[i : i + size] for i in range(0, len(grades), size)]
 
 
+@dataclass
 class SimulatedJudge:
     """Answer from known meanings, wrongly with probability `error_rate`, the same every time.
 
@@ -188,21 +188,16 @@ class SimulatedJudge:
     [True, -1]
     """
 
-    def __init__(
-        self,
-        meanings: Mapping[str, int],
-        *,
-        error_rate: float = 0.0,
-        compound: bool = False,
-        seed: int = 0,
-    ) -> None:
-        if not 0.0 <= error_rate <= 1.0:
-            raise InputError(f"error_rate lies in [0, 1], got {error_rate}")
-        self.meanings = dict(meanings)
-        self.error_rate = error_rate
-        self.compound = compound
-        self.seed = seed
-        self.calls = 0
+    meanings: Mapping[str, int]
+    _: KW_ONLY
+    error_rate: float = 0.0
+    compound: bool = False
+    seed: int = 0
+    calls: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.error_rate <= 1.0:
+            raise InputError(f"error_rate lies in [0, 1], got {self.error_rate}")
 
     @property
     def name(self) -> str:
@@ -217,7 +212,12 @@ class SimulatedJudge:
     def _answer(self, query: Query) -> Reply:
         digest = hashlib.blake2b(repr(query).encode("utf-8", "replace"), digest_size=8).hexdigest()
         rng = named_stream(self.seed, "judge", digest)
-        wrong = bool(rng.random() < self._chance_of_error(query))
+        size = 1
+        if self.compound and isinstance(query, WhichQuery):
+            size = len(query.candidates)
+        elif self.compound and isinstance(query, GroupQuery):
+            size = comb(len(query.answers), 2)
+        wrong = bool(rng.random() < 1.0 - (1.0 - self.error_rate) ** size)
         if isinstance(query, SameQuery):
             return (self.meanings[query.a] == self.meanings[query.b]) != wrong
         if isinstance(query, WhichQuery):
@@ -231,19 +231,8 @@ class SimulatedJudge:
             if wrong:  # one answer moves into a group of its own
                 groups[int(rng.integers(len(groups)))] = max(groups) + 1
             return tuple(groups)
-        assert isinstance(query, GradeQuery)
         right = self.meanings[query.answer] >= 0
         return "CORRECT" if right != wrong else "INCORRECT"
-
-    def _chance_of_error(self, query: Query) -> float:
-        if not self.compound:
-            return self.error_rate
-        size = 1
-        if isinstance(query, WhichQuery):
-            size = len(query.candidates)
-        elif isinstance(query, GroupQuery):
-            size = len(query.answers) * (len(query.answers) - 1) // 2
-        return float(1.0 - (1.0 - self.error_rate) ** size)
 
 
 # The marks of a chat's turns end a sentence too: what stands before one is an answer of its own.
@@ -267,7 +256,6 @@ _MACHINERY = re.compile(
     r"|[<>{}|\[\]]|###|:",
     re.IGNORECASE,
 )
-_CODE_SIZE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,22 +309,6 @@ def _without_title(quoted: re.Match[str]) -> str:
     inside = next(part for part in quoted.groups() if part is not None)
     names = len(inside.split()) <= _TITLE_WORDS and not _MACHINERY.search(inside)
     return "a title" if names else quoted[0]
-
-
-def check_code(*parts: str) -> str:
-    """Return the code that a reply must repeat; it depends on every text shown.
-
-    An answer cannot contain its own code, so a reply copied from the answer never passes.
-
-    Examples
-    --------
-    >>> check_code("question", "answer") == check_code("question", "answer")
-    True
-    >>> check_code("question", "answer") == check_code("question", "other")
-    False
-    """
-    joined = orjson.dumps(parts)
-    return hashlib.blake2b(joined, digest_size=_CODE_SIZE, person=b"judge").hexdigest()
 
 
 def quote(text: str, *, limit: int = 600) -> str:

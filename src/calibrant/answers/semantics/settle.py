@@ -7,19 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from calibrant.answers.semantics.asking import CosinePairs, PairModel, PairReader
+from calibrant.answers.semantics import hybrid
 from calibrant.answers.semantics.cluster import Clusters, cluster_exact
 from calibrant.answers.semantics.grade import Grader
-from calibrant.answers.semantics.hybrid import (
-    DIFFERENT_COSINE,
-    MODES,
-    SAME_COSINE,
-    Similarity,
-    Steps,
-    hybrid_steps,
-    is_phrase,
-    run_steps,
-)
 from calibrant.answers.semantics.judge import Docket, GradeQuery, Judge, mask_instructions
 from calibrant.answers.semantics.mathematics import algebra
 from calibrant.answers.semantics.text.normalise import Normaliser
@@ -38,6 +28,7 @@ if TYPE_CHECKING:
 
 CLUSTERINGS = ("hybrid", "rules", "exact", "embeddings", "judge")
 GRADINGS = ("hybrid", "rules", "exact", "embeddings", "judge")
+MODES = ("confirmed", "which", "pairwise", "group")
 
 
 @dataclass(frozen=True)
@@ -49,23 +40,25 @@ class SemanticsOptions:
     steps
         Normalisation steps, all where None.
     clustering
-        ``hybrid`` (rules, then embeddings where an embedder is given, then the judge where one
-        is given, else the embedded one), ``rules``, ``exact``, ``embeddings`` (rules and
-        embeddings) or ``judge`` (exact strings, then the judge).
+        ``hybrid`` (rules, then who is there of the judge, the embedded one and the embedder, in
+        this order), ``rules``, ``exact``, ``embeddings`` (rules, then the embedder) or ``judge``
+        (exact strings, then the judge).
     grading
         ``hybrid`` (rules and words; the judge, where given, for what these leave open),
         ``rules``, ``exact``, ``embeddings`` (rules, words and cosine) or ``judge``.
     judge, max_judge_calls, judge_mode, check_symmetry
-        Who is asked, how often at most, and how (``confirmed``, ``which``,
-        ``pairwise``, ``group``).
+        Who is asked, how often at most, and how: ``which`` (one call per doubtful form, shown
+        all classes), ``confirmed`` (the same with a second opinion), ``pairwise`` (one call per
+        pair of form and class, most similar first) or ``group`` (one call for all forms, checked
+        for completeness, with ``confirmed`` as the way out).
     embedded
         The judge that has learned to read (`embedded_judge`): it reads what words have decided,
         and says which answers are one where rules leave it open.
-    embedder, same_cosine, different_cosine
-        Sentence embeddings and their calibrated thresholds; only phrases are compared.
+    embedder, same_cosine
+        Sentence embeddings and their calibrated threshold; only phrases are compared.
     pair_model
         Any other model that compares two answers, in place of the embedder (see `PairModel`);
-        `same_cosine` and `different_cosine` are its thresholds then, to be set for it.
+        `same_cosine` is its threshold then, to be set for it.
     math
         Whether formulas are compared by computer algebra (extra ``math``).
     per_draw
@@ -85,9 +78,8 @@ class SemanticsOptions:
     check_symmetry: bool = False
     embedded: EmbeddedJudge | None = None
     embedder: Embedder | None = None
-    same_cosine: float = SAME_COSINE
-    different_cosine: float = DIFFERENT_COSINE
-    pair_model: PairModel | None = None
+    same_cosine: float = hybrid.SAME_COSINE
+    pair_model: hybrid.PairModel | None = None
     math: bool = False
     per_draw: bool = False
     tolerance: float = 1e-9
@@ -111,11 +103,11 @@ class SemanticsOptions:
         Normaliser(self.steps)
 
     @property
-    def compare(self) -> PairModel | None:
+    def compare(self) -> hybrid.PairModel | None:
         """The model that compares two answers: the one given, or the cosine of the embedder."""
         if self.pair_model is not None or self.embedder is None:
             return self.pair_model
-        return CosinePairs(self.embedder)
+        return hybrid.CosinePairs(self.embedder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +177,23 @@ class Settler:
         self.docket: Docket | None = None
         if options.judge is not None:
             self.docket = Docket(options.judge, options.max_judge_calls, options.check_symmetry)
-        # Who says which answers are one: the judge, else the embedded one that reads both.
-        self.sameness: Docket | None = self.docket
-        if self.docket is None and options.embedded is not None and options.clustering == "hybrid":
-            self.sameness = Docket(PairReader(options.embedded))
-        self.similarity: Similarity | None = None
-        if (model := options.compare) is not None:
-            self.similarity = Similarity(model, options.same_cosine, options.different_cosine)
+        self.sameness, self.scope = self._sameness()
+
+    def _sameness(self) -> tuple[Docket | None, str | None]:
+        """Return who says which answers are one where rules leave it open, and of which."""
+        options, how = self.options, self.options.clustering
+        if self.docket is not None and how in ("hybrid", "judge"):
+            return self.docket, "all"
+        if options.embedded is not None and how == "hybrid":
+            # Log-odds of 0: as likely one as two.
+            return Docket(hybrid.PairJudge(hybrid.ReadPairs(options.embedded), same=0.0)), "near"
+        if (model := options.compare) is not None and how in ("hybrid", "embeddings"):
+            return Docket(hybrid.PairJudge(model, options.same_cosine)), "phrases"
+        return None, None
 
     def settle(self, groups: Sequence[Group]) -> list[Settled]:
         """Return classes and grades of all groups."""
-        clusters = run_steps([self._steps(group) for group in groups], self.sameness)
+        clusters = hybrid.run_steps([self._steps(group) for group in groups], self.sameness)
         settled = [self._grade(group, split) for group, split in zip(groups, clusters, strict=True)]
         self._by_embeddings(groups, settled)
         self._by_judge(groups, settled)
@@ -218,33 +216,20 @@ class Settler:
             result.verdicts[place] = grade
         return len(open_ones)
 
-    def _steps(self, group: Group) -> Steps:
-        how = self.options.clustering
-        if how == "exact" or group.choices:
-            return _at_once(cluster_exact(group.answers, reader=self.grader.reader))
-        return hybrid_steps(
-            group.answers,
-            question=group.question,
-            reader=self.grader.reader,
-            similarity=self.similarity if how in ("hybrid", "embeddings") else None,
-            mode="which" if self.docket is None else self.options.judge_mode,
-            ask=self.sameness is not None and how in ("hybrid", "judge"),
-            ask_all=self.docket is not None,
-            rules=how != "judge",
-            tolerance=self.options.tolerance,
-            counts=group.counts,
-            math=self.options.math,
-            siblings=group.apart,
-        )
+    def _steps(self, group: Group) -> hybrid.Steps:
+        how, read = self.options, self.grader.reader
+        if how.clustering == "exact" or group.choices:
+            return cluster_exact(group.answers, reader=read)
+        return (yield from hybrid.hybrid_steps(group, how, reader=read, scope=self.scope))
 
     def _grade(self, group: Group, clusters: Clusters) -> Settled:
-        ids = clusters.ids
-        heaviest = _heaviest(ids, group.counts)
-        speakers = [heaviest[class_id] for class_id in ids]
-        if self.options.per_draw:
-            speakers = list(range(len(ids)))
-        places = dict.fromkeys(speakers)
-        verdicts = {place: self._one(group, group.answers[place]) for place in places}
+        ids, speakers = clusters.ids, list(range(len(clusters.ids)))
+        if not self.options.per_draw:
+            # The most frequent form of each class speaks for it, the first of several.
+            rising = sorted(speakers, key=lambda place: (group.counts[place], -place))
+            heaviest = {ids[place]: place for place in rising}
+            speakers = [heaviest[class_id] for class_id in ids]
+        verdicts = {n: self._one(group, group.answers[n]) for n in dict.fromkeys(speakers)}
         outcomes = {(ids[place], grade.correct) for place, grade in verdicts.items()}
         mixed = Counter(class_id for class_id, _ in outcomes)
         return Settled(clusters, speakers, verdicts, sum(each > 1 for each in mixed.values()))
@@ -272,9 +257,9 @@ class Settler:
             (result, place, (group.question, group.answers[place], alias))
             for group, result in zip(groups, settled, strict=True)
             for place in self._open_places(result)
-            if not result.verdicts[place].correct and is_phrase(read(group.answers[place]))
+            if not result.verdicts[place].correct and hybrid.is_phrase(read(group.answers[place]))
             for alias in flatten_references(group.references)
-            if is_phrase(read(alias))
+            if hybrid.is_phrase(read(alias))
         ]
         scores = model.scores([pair for _, _, pair in open_pairs])
         for (result, place, _), score in zip(open_pairs, map(float, scores), strict=True):
@@ -310,18 +295,3 @@ class Settler:
             for place, grade in result.verdicts.items()
             if grade.reason == "attempted" and (everything or grade.doubtful)
         ]
-
-
-def _at_once(clusters: Clusters) -> Steps:
-    """Return a clustering that asks nothing."""
-    yield from ()
-    return clusters
-
-
-def _heaviest(ids: Sequence[int], counts: Sequence[int]) -> dict[int, int]:
-    """Return the place of the most frequent form of each class (the first, where they tie)."""
-    best: dict[int, int] = {}
-    for place, class_id in enumerate(ids):
-        if class_id not in best or counts[place] > counts[best[class_id]]:
-            best[class_id] = place
-    return best

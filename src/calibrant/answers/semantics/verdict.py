@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,7 @@ from calibrant.answers.semantics.cluster import first_appearance
 from calibrant.answers.semantics.judge import mask_instructions
 from calibrant.answers.semantics.text.normalise import clean_text
 from calibrant.core import Estimate, InputError, UndefinedMetricWarning, named_stream
-from calibrant.metrics.stats.graded_checks import DOUBT
+from calibrant.metrics.stats.graded_estimates import DOUBT
 
 if TYPE_CHECKING:
     from calibrant.models.inference.judge import EmbeddedJudge
@@ -29,9 +27,9 @@ if TYPE_CHECKING:
 SURE, DOUBTED_SHARE = 0.99, 0.8
 DOUBTED = frozenset(
     (
-        "date", "year", "figures", "clash", "look-alike", "negation", "list", "missing unit",
-        "range", "embedding", "middle name", "leftover word", "younger or older", "code",
-        "denied",
+        "date", "year", "denied", "figures", "clash", "look-alike", "negation", "list",
+        "missing unit", "range", "embedding", "middle name", "leftover word", "younger or older",
+        "code",
     )
 )  # fmt: skip
 # What types leave open although they can read both sides: words decide, and doubt stays.
@@ -44,16 +42,10 @@ OPEN = frozenset(
 _LEAST_OPEN = 0.9
 
 
-def rule_probability(correct: bool, rule: str) -> float:
-    """Return the chance that an answer is right, given the verdict of a rule.
-
-    Examples
-    --------
-    >>> rule_probability(True, "exact"), round(rule_probability(False, "date"), 2)
-    (0.99, 0.2)
-    """
+def ruled(correct: bool, rule: str) -> Grade:
+    """Return the grade that a rule gives: doubted rules are right less often."""
     sure = DOUBTED_SHARE if rule in DOUBTED else SURE
-    return sure if correct else 1.0 - sure
+    return Grade(correct, rule, probability=sure if correct else 1.0 - sure)
 
 
 def kept_open(probability: float) -> float:
@@ -92,42 +84,12 @@ def joined(probability: float, score: float) -> float:
     >>> round(joined(0.9, 4.0), 3), round(joined(0.9, -4.0), 3), round(joined(0.2, 1.0), 2)
     (0.977, 0.204, 0.54)
     """
-    words = _log_odds(min(max(probability, _LEAST_WORDS), 1.0 - _LEAST_WORDS))
+    share = min(max(probability, _LEAST_WORDS), 1.0 - _LEAST_WORDS)
+    words = math.log(share / (1.0 - share))
     judge = min(max(score, -_MOST_JUDGE), _MOST_JUDGE)
     result = 1.0 / (1.0 + math.exp(-(_BEGIN + _OF_WORDS * words + _OF_JUDGE * judge)))
     against = judge < -_AGAINST if probability >= 0.5 else judge > _AGAINST
     return kept_open(result) if against else result
-
-
-def _log_odds(probability: float) -> float:
-    return math.log(probability / (1.0 - probability))
-
-
-_MOST_READ = 6000
-_DENIAL = r"(?:not(?!\sonly)|never|neither|nor|without|except|cannot|[a-z]{2,6}n't|no)"
-# In the clause of the mention and close before it.
-_DENIED = re.compile(rf"\b{_DENIAL}\b[^,.;:!?\n]{{0,40}}$", re.I)
-
-
-def denies(text: str, aliases: Sequence[str], question: str | None = None) -> bool:
-    """Return whether a denial stands before every mention of a reference.
-
-    Examples
-    --------
-    >>> denies("It was not Paris, it was Rome.", ["Paris"]), denies("Not only Rome", ["Rome"])
-    (True, False)
-    """
-    if question and re.search(rf"\b{_DENIAL}\b", question, re.I):
-        return False
-    starts = [m.start() for alias in aliases for m in _mentions(alias).finditer(text[:_MOST_READ])]
-    return bool(starts) and all(_DENIED.search(text[max(0, x - 80) : x]) for x in starts)
-
-
-@lru_cache(maxsize=20_000)
-def _mentions(alias: str) -> re.Pattern[str]:
-    words = map(re.escape, re.findall(r"\w+", alias)[:12])
-    between = r"\W{1,3}".join(words) or "(?!)"
-    return re.compile(rf"\b{between}\b", re.I)
 
 
 References = str | Sequence[str] | Sequence[Sequence[str]] | None
@@ -193,11 +155,10 @@ def read_again(
         return result
     places = [place for place, grade in enumerate(grades) if grade.by_words]
     queries = []
-    for place in places:
-        answer, references, question = asked[place]
+    for answer, references, question in (asked[place] for place in places):
         texts = (clean_text(text)[0] for text in flatten_references(references))
         label = mask_instructions(clean_text(answer)[0]).text
-        queries.append((question or "", tuple(text for text in texts if text.strip()), label))
+        queries.append((question or "", tuple(filter(str.strip, texts)), label))
     for place, score in zip(places, judge.scores(queries), strict=True):
         words = grades[place]
         chance = joined(words.probability or 0.0, float(score))
@@ -289,7 +250,10 @@ def agreement(
     right = np.array([bool(truth[i]) for i in selection])
     none = np.array([found[i] is None for i in selection])
     units = [groups[i] for i in selection] if groups is not None else selection
-    by_unit = _cells(guess, right, units)
+    index = np.array(first_appearance(units))
+    # Of each unit (correct, right), (correct, wrong), (not, right) and (not, wrong).
+    by_unit = np.zeros((index.max() + 1, 4), dtype=np.int64)
+    np.add.at(by_unit, (index, 2 * (~guess).astype(int) + ~right), 1)
     rng = named_stream(seed, "agreement")
     # Units with equal counts are interchangeable: draw how often each kind of unit comes up.
     kinds, counts = np.unique(by_unit, axis=0, return_counts=True)
@@ -311,16 +275,6 @@ def agreement(
         for label, mask in marks.items()
     }
     return document
-
-
-def _cells(
-    guess: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_], units: Sequence[Hashable]
-) -> npt.NDArray[np.int64]:
-    """Count (correct, right), (correct, wrong), (not, right) and (not, wrong) of each unit."""
-    index = np.array(first_appearance(units))
-    cells = np.zeros((index.max() + 1, 4), dtype=np.int64)
-    np.add.at(cells, (index, 2 * (~guess).astype(int) + ~right), 1)
-    return cells
 
 
 def _measures(cells: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:

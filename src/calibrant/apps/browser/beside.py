@@ -1,19 +1,29 @@
-"""What tabs show beside a document: how the table is read, and what a served policy did."""
+"""What stands beside a document: how the table is read, what a policy did, and files to save."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from calibrant.apps.browser.opened import AppData
-from calibrant.core.errors import CalibrantError, QuestionError
+from calibrant.apps.browser.state import State
+from calibrant.apps.browser.tabs import Tab, call_of, resolved
+from calibrant.core.document import dump_document
+from calibrant.core.errors import CalibrantError, InputError, QuestionError
+from calibrant.core.hints import Call
 from calibrant.data import load_scores
 from calibrant.data.reading.names import name_roles
-from calibrant.data.tables import collect, scan_table
+from calibrant.data.tables import collect, neutral_cells, scan_table
+from calibrant.report.charts import answer_of
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line, ReferenceLine
-from calibrant.report.charts.scales import percent
+from calibrant.report.charts.draw import chart_file, save_chart
+from calibrant.report.charts.svg import percent
+from calibrant.report.page import render_html
 from calibrant.report.page.parts import drawn
+from calibrant.report.result import Result
 from calibrant.verbs.opening.open_input import read
 
 _ROLES = {"confidence": "confidence", "correct": "right or wrong", "answer": "answer",
@@ -132,6 +142,8 @@ def _row(row: Mapping[str, Any], head: pl.DataFrame, columns: list[str]) -> dict
 
 # The columns that `serve` writes and no other table has together.
 _SERVED = ("time", "decision", "cost", "seconds", "policy", "promised", "shift")
+_ALARMS = {"unlike the labels": "questions unlike the labelled ones: {shift}",
+           "promise ended": "answers were given without the promise"}  # fmt: skip
 
 
 def traffic_of(paths: list[str]) -> dict[str, object] | None:
@@ -163,7 +175,10 @@ def traffic_of(paths: list[str]) -> dict[str, object] | None:
             ("half of them took less, in seconds", f"{seconds:.2g}", ""),
         ],
         "picture": drawn(_traffic_chart(daily)),
-        "alarms": _alarms(daily),
+        "alarms": [
+            f"From {row['day']} on {_ALARMS[words].format(**row)}"
+            for words, row in _first_alarms(daily).items()
+        ],
     }
 
 
@@ -176,7 +191,9 @@ def _traffic_chart(days: pl.DataFrame) -> Chart:
             place,
             row["answered"],
             size=0.3 * row["questions"] / most,
-            tip=_day_tip(row),
+            tip="{day}: {questions:,} questions, {share} answered".format(
+                **row, share=percent(row["answered"])
+            ),
             key=f"␟␟served = {row['day']}",
         )
         for place, row in enumerate(rows)
@@ -195,10 +212,6 @@ def _traffic_chart(days: pl.DataFrame) -> Chart:
     )
 
 
-def _day_tip(row: dict[str, Any]) -> str:
-    return f"{row['day']}: {row['questions']:,} questions, {percent(row['answered'])} answered"
-
-
 def _first_alarms(days: pl.DataFrame) -> dict[str, dict[str, Any]]:
     """Return the first day on which questions were unlike the labels, or nothing was promised."""
     shifted = days.filter(pl.col("shift").is_not_null())
@@ -207,10 +220,71 @@ def _first_alarms(days: pl.DataFrame) -> dict[str, dict[str, Any]]:
     return {words: subset.row(0, named=True) for words, subset in alarms.items() if subset.height}
 
 
-def _alarms(days: pl.DataFrame) -> list[str]:
-    texts = {"unlike the labels": "questions unlike the labelled ones: {shift}",
-             "promise ended": "answers were given without the promise"}  # fmt: skip
-    return [
-        f"From {row['day']} on {texts[words].format(**row)}"
-        for words, row in _first_alarms(days).items()
-    ]
+_MOST_ROWS = 100_000
+_COLUMNS = ("row", "question_id", "question", "answer", "reference", "model", "method",
+            "confidence", "correct")  # fmt: skip
+
+
+def saved(name: str, tab: Tab, state: State, data: AppData) -> tuple[str, bytes]:
+    """Return the kind and the content of a file that was asked for."""
+    makers: dict[str, tuple[str, Callable[[Tab, State, AppData], bytes]]] = {
+        "page.html": ("text/html", _page),
+        "result.json": ("application/json", lambda *of: dump_document(_result(*of).to_dict())),
+        "chart.svg": ("image/svg+xml", lambda *of: chart_file(_chart(*of)).encode()),
+        "chart.png": ("image/png", _png),
+        "policy.json": ("application/json", _policy),
+        "rows.csv": ("text/csv", _rows),
+        "corrected.csv": ("text/csv", lambda *of: _csv(of[-1].corrected())),
+    }
+    if name not in makers:
+        raise InputError(f"{name} is nothing that can be saved")
+    kind, make = makers[name]
+    return kind, make(tab, state, data)
+
+
+def _result(tab: Tab, state: State, data: AppData) -> Result:
+    if not tab.verb:
+        raise InputError("this tab has rows and no result of its own")
+    job = data.document(call_of(tab, state, data))
+    if job.result is None:
+        raise InputError(job.error or "the result is not there yet")
+    return job.result
+
+
+def _page(tab: Tab, state: State, data: AppData) -> bytes:
+    rows = data.rows()
+    questions, note = rows.questions()
+    page = render_html([_result(tab, state, data)], questions=questions, questions_note=note)
+    return page.encode()
+
+
+def _chart(tab: Tab, state: State, data: AppData) -> Chart:
+    chart = answer_of(_result(tab, state, data))
+    if chart is None:
+        raise InputError("this result has no chart")
+    return chart
+
+
+def _png(tab: Tab, state: State, data: AppData) -> bytes:
+    (path,) = save_chart(_chart(tab, state, data), data.folder, formats=["png"])
+    return path.read_bytes()
+
+
+def _policy(tab: Tab, state: State, data: AppData) -> bytes:
+    if tab.verb not in ("decide", "mend"):
+        raise InputError("a policy is saved on the tab Decide, a map on the tab Meaning")
+    path = data.folder / "policy.json"
+    data.make(Call(tab.verb, **call_of(tab, state, data).settings, save=str(path)))
+    return path.read_bytes()
+
+
+def _rows(tab: Tab, state: State, data: AppData) -> bytes:  # noqa: ARG001
+    rows = data.rows().page(resolved(state, data).rows(size=_MOST_ROWS)).rows
+    names = [name for name in _COLUMNS if not rows or name in rows[0]]
+    cells = {name: [row[name] for row in rows] for name in names}
+    return _csv(pl.DataFrame(cells, strict=False))
+
+
+def _csv(frame: pl.DataFrame) -> bytes:
+    """Return a table for a spreadsheet: no text of a model is run as a formula."""
+    return neutral_cells(frame).write_csv().encode()

@@ -19,13 +19,13 @@ import orjson
 import polars as pl
 
 import calibrant
-import calibrant.verbs.audit_document
+import calibrant.verbs.score_documents
 from calibrant.core.document import dump_document, load_document
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.hints import Call, declared_options
 from calibrant.data.formats import is_study
+from calibrant.data.sources.engines import Helper, NotDoneError
 from calibrant.data.sources.rows import Rows
-from calibrant.data.streams.engines import Helper, NotDoneError
 from calibrant.data.tables import column_names, scan_table
 from calibrant.report.result import Result
 from calibrant.verbs.opening.open_rows import open_rows

@@ -13,9 +13,8 @@ import msgspec
 from aiohttp import web
 
 from calibrant.apps.browser import tabs
-from calibrant.apps.browser.beside import reading_fields, reading_question, traffic_of
+from calibrant.apps.browser.beside import reading_fields, reading_question, saved, traffic_of
 from calibrant.apps.browser.opened import MOST_UPLOADED, AppData, BrowserJob, Dropped, NamedColumns
-from calibrant.apps.browser.saving import saved
 from calibrant.apps.browser.state import PAGE, State, read_state
 from calibrant.apps.browser.tabs import Tab, call_of, resolved, tab_of
 from calibrant.core.errors import InputError
@@ -332,7 +331,11 @@ def _document(tab: Tab, state: State, data: AppData, job: BrowserJob, call: Call
         display["columns"] = reading_fields(data, (reading or {}).get("columns") or {})
     if name == "labels":
         display |= {**_labelling(tab, data), "form": []}
-    return _fragment(f"tab_{name}", **display) + _fragment("command", **tabs.command_of(call, data))
+    settings, paths = data.settings(call), data.paths
+    shell = Call(call.verb, *paths, **settings).shell()
+    source = repr(paths[0] if len(paths) == 1 else paths)
+    python = Call(call.verb, source, **settings).python()
+    return _fragment(f"tab_{name}", **display) + _fragment("command", shell=shell, python=python)
 
 
 def _failed(tab: Tab, error: str, form: list[dict[str, object]], data: AppData) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 from markupsafe import Markup
+from msgspec import structs
 
 import calibrant
 from calibrant.apps.browser.opened import AppData, BrowserJob
@@ -17,7 +18,8 @@ from calibrant.apps.browser.state import State
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call
 from calibrant.core.names import method_words
-from calibrant.core.verb import COMPUTE, Option, Parameter, declaration
+from calibrant.core.values import range_words
+from calibrant.core.verb import COMPUTE, Parameter, declaration
 from calibrant.data.judge_table import likely_columns
 from calibrant.data.sources.rows import RowQuery, Rows
 from calibrant.findings.documents.audits import AuditBlock
@@ -27,9 +29,9 @@ from calibrant.report.answers import claims_by_entry, claims_of, entry_tone, key
 from calibrant.report.charts import answer_of
 from calibrant.report.charts.draw import MEDIUM, draw, draw_plane
 from calibrant.report.charts.reliability import reliability_chart
-from calibrant.report.charts.scales import percent, points
+from calibrant.report.charts.svg import percent, points
+from calibrant.report.page import first_screen
 from calibrant.report.page.parts import document_part, drawn, safe_json
-from calibrant.report.page.screen import first_screen
 from calibrant.report.result import Result
 from calibrant.verbs.monitoring import batch_length, in_batches
 
@@ -104,9 +106,7 @@ def call_of(tab: Tab, state: State, data: AppData) -> Call:
     elif tab.name == "mend":
         picked = _one(state, data)
     elif tab.name == "judge":
-        picked = {
-            name: matches for name, matches in likely_columns(data.columns()).items() if matches
-        }
+        picked = {role: names for role, names in likely_columns(data.columns()).items() if names}
     return Call(tab.verb, **{**picked, **state.settings(tab.verb, parameters(tab.verb))})
 
 
@@ -137,14 +137,6 @@ def _one(state: State, data: AppData) -> dict[str, object]:
     rows, state = data.rows(), focused(state, data)
     one = {"only_model": state.model} if len(rows.models) > 1 else {}
     return {**one, **({"only_method": state.method} if len(rows.methods) > 1 else {})}
-
-
-def command_of(call: Call, data: AppData) -> dict[str, str]:
-    """Return the command and the Python call that make what a tab shows."""
-    settings = data.settings(call)
-    source = repr(data.paths[0] if len(data.paths) == 1 else data.paths)
-    shell = Call(call.verb, *data.paths, **settings).shell()
-    return {"shell": shell, "python": Call(call.verb, source, **settings).python()}
 
 
 # -- what is shown ------------------------------------------------------------------------
@@ -286,7 +278,7 @@ def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
                 "name": f"{tab.verb}.{name}",
                 "words": parameter.word.replace("-", " "),
                 "help": option.help,
-                "hint": _placeholder(option),
+                "hint": _placeholder(parameter),
                 "choices": option.choices,
                 "flag": parameter.base is bool,
                 "value": typed,
@@ -296,12 +288,34 @@ def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
     return fields
 
 
-def _placeholder(option: Option) -> str:
-    """Return what stands in an empty field: of a column its role, not what a shell is told."""
+_MOST_SHOWN = 100_000
+# By what a shell is told of an option.
+_WRITTEN = {
+    **dict.fromkeys(("COL", "COLUMN"), "Name of a column"),
+    **dict.fromkeys(("COL,..", "COL,COL"), "Names of columns"),
+    "MODEL": "Name of a model",
+    "NAME": "One of these names",
+    "A,B,..": "Names, separated by commas",
+    "RULE": "age<25 and sex=F",
+    "UNIT|N": "day, or 500",
+    "DATE": "2026-01-31",
+    "BAD,OK,GOOD": "bad,ok,good",
+    **dict.fromkeys(("FILE", "TABLE"), "Path of a file"),
+}
+
+
+def _placeholder(parameter: Parameter) -> str:
+    """Return what stands in an empty field: the role of a column, or how a value is written."""
+    option = parameter.option
     role = re.split("[:;.,]", option.help)[0]
     if role.startswith("Column"):
         return role
-    return "Name of a column" if "COL" in option.metavar else option.metavar
+    if parameter.type in (int, float):
+        # An end that only guards against nonsense helps nobody.
+        high = None if (option.max or 0) > _MOST_SHOWN else option.max
+        words = range_words(structs.replace(option, max=high), parameter.type)
+        return words.partition(" ")[2].capitalize()
+    return _WRITTEN.get(option.metavar, option.metavar)
 
 
 def picker(data: AppData, state: State) -> dict[str, object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import hashlib
 import secrets
 import sys
 import time
@@ -19,14 +18,15 @@ from msgspec.structs import replace
 from calibrant.apps.serving import replies
 from calibrant.apps.serving.measure import NOTHING, Asked, Measure, Measured, UpstreamError
 from calibrant.apps.serving.promise import PromiseState
-from calibrant.core.errors import StorageError
-from calibrant.data.mend.recalibration_map import RecalibrationMap
-from calibrant.models.dispatch.commit import GroupCommit
+from calibrant.core.errors import InputError, StorageError
+from calibrant.data.recalibration_map import RecalibrationMap
 from calibrant.models.dispatch.limits import Breaker
 from calibrant.models.ledger import Ledger
+from calibrant.models.ledger.store import GroupCommit
 from calibrant.trust.policy import UNIT, Cell, Row, Said, Step
 from calibrant.trust.traffic_shift import CALLER
 
+MOST_FIELDS, LONGEST_NAME = 64, 64
 RECENT = 200
 """Questions of late that are held against the labelled ones."""
 NO_ROOM_S = 5.0
@@ -166,7 +166,12 @@ class ServingEngine:
 
     def _question(self, asked: Asked) -> Row:
         """Return what a policy may know of a question: callers name its features, nothing else."""
-        replies.check_fields(asked.known)
+        if len(asked.known) > MOST_FIELDS or max(map(len, asked.known), default=0) > LONGEST_NAME:
+            # It would make a table of thousands of columns.
+            raise InputError(
+                f"calibrant takes up to {MOST_FIELDS} fields with names of up to {LONGEST_NAME} "
+                "letters",
+            )
         names = {f"{CALLER}{name}": value for name, value in asked.known.items()}
         question: Row = {**asked.known, **names, "text": asked.text}
         return question if self.describe is None else self.describe(question)
@@ -234,6 +239,9 @@ class ServingEngine:
             decision = "defer"
         if failure is not None:
             decision = "degraded"
+        promise = self.policy.promise if against is None else f"none: {against}"
+        if decision != "answer":
+            promise = replies.UNPROMISED
         probability, interval = at_hand.confidence, None
         mend = self.mends.get(model or "")
         if mend is not None and probability is not None:
@@ -251,7 +259,7 @@ class ServingEngine:
             cost=cost,
             policy=self.policy.id,
             method=self.policy.method,
-            promise=self._promise_for(decision, against),
+            promise=promise,
             days_left=self.policy.days_left,
             ends_when=self.policy.ends_when,
             shift=" ".join(filter(None, (self.standing.shift, at_hand.cut))) or None,
@@ -265,14 +273,6 @@ class ServingEngine:
     def ended(self) -> str | None:
         """Why the promise is over by the calendar."""
         return f"it ended on {self.policy.expires}" if self.policy.days_left == 0 else None
-
-    def _promise_for(self, decision: str, against: str | None) -> str:
-        """Return what is promised of this very answer."""
-        if decision != "answer":
-            return replies.UNPROMISED
-        if against is not None:
-            return f"none: {against}"
-        return self.policy.promise
 
     def _keep(
         self, asked: Asked, reply: replies.ServedReply, seconds: float, *, kept: bool
@@ -334,8 +334,3 @@ def _row(measurements: Measured) -> dict[str, Cell]:
     """Return what a policy may know of an answer: its confidence, its length, what was said."""
     lengths = dict.fromkeys(_TOKENS, measurements.tokens)
     return {**lengths, **measurements.extra, "confidence": measurements.confidence}
-
-
-def policy_id(path: str | Path) -> str:
-    """Return a short name of the very file."""
-    return hashlib.blake2b(Path(path).read_bytes(), digest_size=6).hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,22 +39,6 @@ from calibrant.models.study.runner import DrawRows
 from calibrant.verbs.study.run_document import answer_in, rules_of
 
 
-def scoring_of(method: str) -> dict[str, str]:
-    """Return how scores are made about the answer in the greedy place."""
-    # Consistency is about the most frequent answer, unless it is asked for another one's share.
-    variant = {"variant": "paper"} if method == "consistency" else {}
-    return {"about": "greedy", **variant}
-
-
-def check_scorable(method: str, needs: Sequence[str]) -> None:
-    """Refuse a method that reads what only the model's own answer has."""
-    if any(NEEDS[name].probe == "greedy" and NEEDS[name].logprobs for name in needs):
-        raise InputError(
-            f"{method} reads the tokens of the model's own answer, and a given one has none",
-            hint="certify a policy on self_ask, p_true_prob or consistency to score given answers",
-        )
-
-
 def stand_in(model: str, question: PlannedQuestion, answer: str) -> Outcome:
     """Return an answer at hand in the place of the model's own greedy one.
 
@@ -63,14 +47,6 @@ def stand_in(model: str, question: PlannedQuestion, answer: str) -> Outcome:
     ask = Ask(Request(model, ()), "", tag=Tag(question, PROBES["greedy"]))
     finished = Completion(answer, "stop", Usage(0, 0))
     return Outcome(ask, (LedgeredDraw(0, finished, cached=True),))
-
-
-def silent_about(answer: str, own: str, question: str) -> str:
-    """Say why the confidence in the model's own answer says nothing of the one at hand, if so."""
-    equal = cluster_answers([answer, own], question=question)
-    if own and equal[0] == equal[1]:
-        return ""
-    return f"the model answers {own!r} itself, and this method says nothing of other answers"
 
 
 def probe_of(ask: Ask) -> str:
@@ -178,16 +154,27 @@ class AsInStudy:
 
     async def score(self, asked: Asked, answer: str) -> Measured:
         """Ask how sure the model is of an answer that is at hand, in the way that was certified."""
-        check_scorable(self._method, self._needs)
+        if any(NEEDS[name].probe == "greedy" and NEEDS[name].logprobs for name in self._needs):
+            raise InputError(
+                f"{self._method} reads the tokens of the model's own answer, and a given one has "
+                "none",
+                hint="certify a policy on self_ask, p_true_prob or consistency to score given "
+                "answers",
+            )
         question = _question(asked)
         async with patience(self._ledger, self._patience_s):
             outcomes = await self._ask(question, answer)
-        how = tuple(scoring_of(self._method).items())
+        # The score of the answer in the greedy place; consistency is usually about the modal one.
+        variant = (("variant", "paper"),) if self._method == "consistency" else ()
+        how = (("about", "greedy"), *variant)
         own = await self._scoring.scored(Drawn(question, outcomes, how))
         if own.confidence is not None:
-            silent = silent_about(answer, own.answer or "", question.text)
-            if silent:
-                own = replace(own, confidence=None, why=silent, how_sure=silent)
+            own_text = own.answer or ""
+            equal = cluster_answers([answer, own_text], question=question.text)
+            if not own_text or equal[0] != equal[1]:
+                why = f"the model answers {own_text!r} itself, and "
+                why += "this method says nothing of other answers"
+                own = replace(own, confidence=None, why=why, how_sure=why)
         return self._measured(outcomes, replace(own, answer=answer))
 
     async def _ask(self, question: PlannedQuestion, values: str | None = None) -> list[Outcome]:
@@ -214,16 +201,16 @@ class AsInStudy:
 
     async def _draw(self, asks: Iterable[Ask], salt: str) -> Any:
         """Yield outcomes; what is drawn at a temperature is drawn anew for every caller."""
-        async for outcome in self._dispatcher.ask_all(self._fresh(asks, salt)):
+        fresh = (
+            ask
+            if self._reuse or not ask.request.temperature
+            else msgspec.structs.replace(ask, purpose=f"{ask.purpose}:{salt}")
+            for ask in asks
+        )
+        async for outcome in self._dispatcher.ask_all(fresh):
             if (problem := outcome.problem) is not None:
                 raise UpstreamError(problem.message, problem.status, problem.retry_after)
             yield outcome
-
-    def _fresh(self, asks: Iterable[Ask], salt: str) -> Iterator[Ask]:
-        for ask in asks:
-            once = self._reuse or not ask.request.temperature
-            purpose = ask.purpose if once else f"{ask.purpose}:{salt}"
-            yield msgspec.structs.replace(ask, purpose=purpose)
 
     def _measured(self, outcomes: list[Outcome], scored: Measured) -> Measured:
         """Return what was scored with who answered it, and what that took."""

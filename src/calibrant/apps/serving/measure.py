@@ -18,9 +18,9 @@ from calibrant.answers.semantics.verdict import embedded_judge
 from calibrant.core.errors import ClientError, InputError
 from calibrant.models import Dispatcher
 from calibrant.models.asks import Ask
-from calibrant.models.dispatch.commit import storage_error
 from calibrant.models.endpoints.factory import open_client
 from calibrant.models.ledger import Ledger
+from calibrant.models.ledger.store import storage_error
 from calibrant.models.protocol import Completion, Json, Request
 from calibrant.trust.policy import Row
 

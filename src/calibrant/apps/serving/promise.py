@@ -24,7 +24,7 @@ from calibrant.data.label_store import LabelStore
 from calibrant.data.reading.cells import meaning_of
 from calibrant.data.tables import read_table
 from calibrant.data.text_tables import read_cells
-from calibrant.findings.claims.claim import About
+from calibrant.findings.claims import About
 from calibrant.findings.claims.labels import PROMISE
 from calibrant.labels.watching.betting import PromiseWatch
 

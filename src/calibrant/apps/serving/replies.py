@@ -80,38 +80,17 @@ class ServedReply(Struct, frozen=True, kw_only=True):
         return {name: getattr(self, name) for name in self.__struct_fields__[:-3]}
 
 
-MOST_FIELDS, LONGEST_NAME = 64, 64
 KEPT_BACK = 10_000
 """Rows that wait for room at most."""
-
-
-def caller_fields(about: Mapping[str, object]) -> dict[str, object]:
-    """Return what a caller says of a question, in columns that are its own.
-
-    Examples
-    --------
-    >>> caller_fields({"question_id": "7", "category": "law", "correct": 1, "choices": ["a"]})
-    {'caller.category': 'law', 'caller.correct': 1}
-    """
-    plain = {k: v for k, v in about.items() if isinstance(v, str | int | float | bool)}
-    return {f"{CALLER}{name}": value for name, value in plain.items() if name != "question_id"}
-
-
-def check_fields(about: Mapping[str, object]) -> None:
-    """Refuse what would make a table of thousands of columns."""
-    if len(about) > MOST_FIELDS or any(len(str(name)) > LONGEST_NAME for name in about):
-        raise InputError(
-            f"calibrant takes up to {MOST_FIELDS} fields with names of up to {LONGEST_NAME} "
-            "letters",
-        )
 
 
 def row_of(
     reply: ServedReply, request: Asked, *, time: str, seconds: float, method: str
 ) -> dict[str, object]:
-    """Return the row of a question; what the program says comes last and wins."""
+    """Return the row of a question; what its caller says of it has columns of its own."""
+    plain = {k: v for k, v in request.known.items() if isinstance(v, str | int | float | bool)}
     return {
-        **caller_fields(request.known),
+        **{f"{CALLER}{name}": value for name, value in plain.items() if name != "question_id"},
         "id": reply.id,
         "question_id": request.question_id,
         "question": request.text,

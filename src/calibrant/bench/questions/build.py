@@ -23,6 +23,7 @@ from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
 
 NAMED = "names its answer"
+_DECLARED = ("relation", "source", "date", "complete", "completeness")
 DOMAINS = ("award", "office", "region", "math", "river", "language")
 
 
@@ -78,17 +79,19 @@ def build_benchmark(
     statistics: list[dict[str, Any]] = []
     for name in domains:
         repeated: dict[str, int] = {}
+        by_k: dict[int, list[BenchQuestion]] = {}
         if name == "math":
             by_k = {k: math_questions(k, per_k, kinds=kinds, limit=limit, seed=seed) for k in ks}
             candidates = {k: len(questions) for k, questions in by_k.items()}
         else:
             pools, repeated = _pools(by_domain[name], ks, cap, foreign.get(name, frozenset()), seed)
             candidates = {k: len(pool) for k, pool in pools.items()}
-            choice = {
-                k: choose(pool, per_k, strata, embed, rng=named_stream(seed, "choose", name, k))
-                for k, pool in pools.items()
-            }
-            by_k = _with_siblings(choice, by_domain[name])
+            # The answers that are known to be wrong.
+            siblings = {facts.relation: SiblingNames(facts) for facts in by_domain[name]}
+            for k, pool in pools.items():
+                rng = named_stream(seed, "choose", name, k)
+                choice = choose(pool, per_k, strata, embed, rng=rng)
+                by_k[k] = [siblings[q.subtype].with_siblings(q) for q in choice]
         request.extend(question for k in ks for question in by_k[k])
         statistics.append(_statistics(name, by_domain.get(name, ()), by_k, candidates, per_k))
         statistics[-1]["names_its_answer"] = repeated.pop(NAMED, 0)
@@ -158,14 +161,6 @@ def _pools(
     return pools, dict(dropped)
 
 
-def _with_siblings(
-    by_k: Mapping[int, Sequence[BenchQuestion]], sets: Sequence[FactSet]
-) -> dict[int, list[BenchQuestion]]:
-    """Return the chosen questions, now with the answers that are known to be wrong."""
-    names = {facts.relation: SiblingNames(facts) for facts in sets}
-    return {k: [names[q.subtype].with_siblings(q) for q in choice] for k, choice in by_k.items()}
-
-
 def _statistics(
     name: str,
     sets: Sequence[FactSet],
@@ -186,7 +181,10 @@ def _statistics(
     return {
         "domain": name,
         "source": "; ".join(dict.fromkeys(f.source for f in sets)) or MATH_SOURCE,
-        "relations": [_declaration(facts) for facts in sets],
+        "relations": [
+            {**{name: getattr(facts, name) for name in _DECLARED}, "subjects": len(facts.facts)}
+            for facts in sets
+        ],
         "available": dict(available),
         "subjects": len(subjects),
         "objects": len({answer for question in questions for answer in question.answers}),
@@ -202,16 +200,4 @@ def _statistics(
             }
             for k, choice in by_k.items()
         ],
-    }
-
-
-def _declaration(facts: FactSet) -> dict[str, Any]:
-    """Return what a relation declares about itself."""
-    return {
-        "relation": facts.relation,
-        "source": facts.source,
-        "date": facts.date,
-        "complete": facts.complete,
-        "completeness": facts.completeness,
-        "subjects": len(facts.facts),
     }

@@ -31,7 +31,13 @@ def window_candidates(
     if len(windows) > cap:
         choice = np.sort(rng.choice(len(windows), size=cap, replace=False))
         windows = [windows[index] for index in choice]
-    return [_window_question(facts, subject, bounds) for subject, bounds in windows]
+    questions = []
+    for subject, bounds in windows:
+        keys, names = facts.inside(subject, bounds) or set(), facts.answers(subject)
+        text = facts.wording.window_text(subject, bounds)
+        meta = {"subjects": [subject], "lower": bounds[0], "upper": bounds[1]}
+        questions.append(facts.question(text, [names[key] for key in keys], meta))
+    return questions
 
 
 def _windows(facts: FactSet, subject: str, k: int, foreign: Collection[str]) -> Iterator[Bounds]:
@@ -50,14 +56,6 @@ def _windows(facts: FactSet, subject: str, k: int, foreign: Collection[str]) -> 
             alone = len(certain) == k and certain.isdisjoint(foreign)
             if alone and facts.inside(subject, (lower, upper)) is not None:
                 yield lower, upper
-
-
-def _window_question(facts: FactSet, subject: str, bounds: Bounds) -> BenchQuestion:
-    keys = facts.inside(subject, bounds) or set()
-    names = facts.answers(subject)
-    text = facts.wording.window_text(subject, bounds)
-    meta = {"subjects": [subject], "lower": bounds[0], "upper": bounds[1]}
-    return facts.question(text, [names[key] for key in keys], meta)
 
 
 _MOST_SUBJECTS = 3

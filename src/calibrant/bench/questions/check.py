@@ -75,7 +75,14 @@ def check_questions(
         "schema": "calibrant.bench_check/1",
         "ok": not findings and not duplicates and not shared and not second["findings"],
         "questions": len(questions),
-        "results": [_row(domain, counts) for domain, counts in rows.items()],
+        "results": [
+            {
+                "domain": domain,
+                **{name: counts[name] for name in _COUNTS},
+                "problems": {name: counts[name] for name in _PROBLEMS if counts[name]},
+            }
+            for domain, counts in rows.items()
+        ],
         "duplicates": {
             "number": len(duplicates),
             "listed": [{"text": question.text, "kind": kind}
@@ -87,20 +94,16 @@ def check_questions(
         "findings": {
             "number": len(findings),
             "listed": [
-                {
-                    "question_id": item.question.question_id,
-                    "domain": item.question.domain,
-                    "k": item.question.k,
-                    "text": item.question.text,
-                    "problem": item.problem,
-                    "detail": item.detail,
-                }
+                {**{name: getattr(item.question, name) for name in _ABOUT},
+                 "problem": item.problem, "detail": item.detail}
                 for item in findings[:_LISTED]
             ],
         },
     }  # fmt: skip
 
 
+_COUNTS = ("questions", "exact", "by_alias", "overlapping")
+_ABOUT = ("question_id", "domain", "k", "text")
 _PROBLEMS = (
     "text not understood",
     "subject not in the facts",
@@ -109,17 +112,6 @@ _PROBLEMS = (
     "answer is missing from the references",
     "both wrong and missing references",
 )
-
-
-def _row(domain: str, counts: Counter[str]) -> dict[str, Any]:
-    return {
-        "domain": domain,
-        "questions": counts["questions"],
-        "exact": counts["exact"],
-        "by_alias": counts["by_alias"],
-        "overlapping": counts["overlapping"],
-        "problems": {name: counts[name] for name in _PROBLEMS if counts[name]},
-    }
 
 
 class _Facts:

@@ -275,7 +275,14 @@ def read_domain(path: str | Path) -> FactSet:
     """
     place = Path(path)
     with error_source(str(place)):
-        domain = _domain(place)
+        if not place.is_file():
+            raise InputError("the domain file does not exist")
+        table = Settings(load_toml(place.read_bytes(), source=str(place)), source=str(place))
+        window = table.table("window").fill(_Window) if table.has("window") else None
+        # A day may be written as TOML's own date.
+        domain = table.fill(
+            _Domain, date=str(table.raw("date")), joiner=table.text("or", " or "), window=window
+        )
         wording, second = _wording(domain), _second_list(domain, place.parent)
     facts = by_subject(_facts(place.parent / domain.triples, domain.window))
     return FactSet(
@@ -301,17 +308,6 @@ def own_domains(paths: Sequence[str | Path]) -> dict[str, list[FactSet]]:
         facts = read_domain(path)
         by_domain[facts.domain].append(facts)
     return dict(by_domain)
-
-
-def _domain(place: Path) -> _Domain:
-    if not place.is_file():
-        raise InputError("the domain file does not exist")
-    table = Settings(load_toml(place.read_bytes(), source=str(place)), source=str(place))
-    window = table.table("window").fill(_Window) if table.has("window") else None
-    # A day may be written as TOML's own date.
-    return table.fill(
-        _Domain, date=str(table.raw("date")), joiner=table.text("or", " or "), window=window
-    )
 
 
 def _wording(domain: _Domain) -> Wording:

@@ -150,7 +150,12 @@ def _fact_set(
     stages["validity"] = len(groups)
     if rules:
         if domain in _YEARLY:
-            groups = {name: [t for t in group if _in_years(t)] for name, group in groups.items()}
+            groups = {
+                name: [
+                    t for t in group if (t.low is not None and _FIRST_YEAR <= t.low <= _LAST_YEAR)
+                ]
+                for name, group in groups.items()
+            }
         groups = _without(groups, _broken_rule, dropped["domain rule"])
         stages["domain rule"] = len(groups)
     return FactSet(
@@ -235,10 +240,6 @@ def _defect(subject: str, triples: Sequence[Triple]) -> str | None:
         if needs_value and (triple.low is None or triple.high is None):
             return "year or area of an object missing"
     return None
-
-
-def _in_years(triple: Triple) -> bool:
-    return triple.low is not None and _FIRST_YEAR <= triple.low <= _LAST_YEAR
 
 
 def _broken_rule(_: str, triples: Sequence[Triple]) -> str | None:

@@ -91,39 +91,31 @@ _SPAN = re.compile(r"(\d+)\D+(\d+)")
 def look_at_languages(question: BenchQuestion) -> str | None:
     """Compare with Unicode CLDR and with the list by hand: both must have every right answer."""
     if match := _OF.match(question.text):
-        return _languages_of(question, match["names"])
+        states = _codes_of_names(match["names"], _state_keys())
+        if not states:
+            return UNSEEN
+        listed = official_languages()
+        if out := [code for code in states if code in listed.left_out]:
+            return f"the official languages of {state_names()[out[0]][0]} are not certain"
+        lists = [
+            frozenset().union(*(official.get(code, frozenset()) for code in states))
+            for official in (listed.states, cldr_official())
+        ]
+        return _first_difference(question, lists, _language_keys(), language_names())
     if match := _IN.match(question.text):
-        return _states_with(question, match["names"])
+        tongues = set(_codes_of_names(match["names"], _language_keys()))
+        if not tongues:
+            return UNSEEN
+        listed = official_languages()
+        if out := sorted(c for c, spoken in listed.left_out.items() if spoken & tongues):
+            return f"not certain whether it is official in {state_names()[out[0]][0]}"
+        lists = [
+            frozenset(code for code in listed.states if official.get(code, frozenset()) & tongues)
+            for official in (listed.states, cldr_official())
+        ]
+        names = {code: called[0] for code, called in state_names().items()}
+        return _first_difference(question, lists, _state_keys(), names)
     return UNSEEN
-
-
-def _languages_of(question: BenchQuestion, text: str) -> str | None:
-    states = _codes_of_names(text, _state_keys())
-    if not states:
-        return UNSEEN
-    listed = official_languages()
-    if out := [code for code in states if code in listed.left_out]:
-        return f"the official languages of {state_names()[out[0]][0]} are not certain"
-    lists = [
-        frozenset().union(*(official.get(code, frozenset()) for code in states))
-        for official in (listed.states, cldr_official())
-    ]
-    return _first_difference(question, lists, _language_keys(), language_names())
-
-
-def _states_with(question: BenchQuestion, text: str) -> str | None:
-    tongues = set(_codes_of_names(text, _language_keys()))
-    if not tongues:
-        return UNSEEN
-    listed = official_languages()
-    if out := sorted(c for c, spoken in listed.left_out.items() if spoken & tongues):
-        return f"not certain whether it is official in {state_names()[out[0]][0]}"
-    lists = [
-        frozenset(code for code in listed.states if official.get(code, frozenset()) & tongues)
-        for official in (listed.states, cldr_official())
-    ]
-    names = {code: called[0] for code, called in state_names().items()}
-    return _first_difference(question, lists, _state_keys(), names)
 
 
 def _first_difference(

@@ -283,17 +283,21 @@ def _agreed(division: Division, iso: tuple[str, ...]) -> list[Fact] | None:
         if match is None:
             return None
         del remaining[match]
-        facts.append(_fact(f"{division.kind} of {in_a_sentence(division.country)}", name, match))
+        aliases = tuple(dict.fromkeys((*_plain_spellings(name), *match)))
+        every = map(strip_accents, (name, *_plain_spellings(name), *match))
+        # Marks before the first letter do not count.
+        bare = (re.sub(r"^[^0-9A-Za-z]+", "", text) for text in every)
+        initials = [ord(text[0].upper()) - ord("A") for text in bare]
+        facts.append(
+            Fact(
+                f"{division.kind} of {in_a_sentence(division.country)}",
+                name,
+                float(min(initials)),
+                float(max(initials)),
+                aliases,
+            )
+        )
     return facts if not remaining else None
-
-
-def _fact(subject: str, name: str, names: tuple[str, ...]) -> Fact:
-    aliases = tuple(dict.fromkeys((*_plain_spellings(name), *names)))
-    every = map(strip_accents, (name, *_plain_spellings(name), *names))
-    # Marks before the first letter do not count.
-    bare = (re.sub(r"^[^0-9A-Za-z]+", "", text) for text in every)
-    initials = [ord(text[0].upper()) - ord("A") for text in bare]
-    return Fact(subject, name, float(min(initials)), float(max(initials)), aliases)
 
 
 def _plain_spellings(name: str) -> Iterator[str]:

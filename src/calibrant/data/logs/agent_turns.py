@@ -54,7 +54,9 @@ class Runs:
         groups: dict[str, list[Turn]] = defaultdict(list)
         for turn in self.by_id.values():
             if turn.reply:
-                groups[self._run_of(turn)].append(turn)
+                around = (self.by_id[place] for place in self._above(turn) if place in self.by_id)
+                agent = next((peer.id for peer in around if peer.is_agent), turn.trace)
+                groups[agent].append(turn)
         self.steps: dict[str, list[str]] = {}
         self.unanswered: dict[str, list[str]] = {}
         self._below: dict[str, list[str]] = defaultdict(list)
@@ -68,15 +70,12 @@ class Runs:
                     waiting.append(turn.id)
                 else:
                     self.steps[turn.id], waiting = waiting, []
-                    self._add_answer(turn, run)
+                    self.runs[turn.id] = run
+                    self._of_trace[turn.trace].append(turn.id)
+                    for place in self._above(turn):
+                        self._below[place].append(turn.id)
             if waiting:
                 self.unanswered[run] = waiting
-
-    def _add_answer(self, turn: Turn, run: str) -> None:
-        self.runs[turn.id] = run
-        self._of_trace[turn.trace].append(turn.id)
-        for place in self._above(turn):
-            self._below[place].append(turn.id)
 
     def _above(self, turn: Turn) -> Iterable[str]:
         earlier: set[str] = set()
@@ -86,12 +85,6 @@ class Runs:
             yield place
             parent = self.by_id.get(place)
             place = None if parent is None else parent.parent
-
-    def _run_of(self, turn: Turn) -> str:
-        """Return the nearest agent around a turn, or its trace."""
-        return next(
-            (p for p in self._above(turn) if p in self.by_id and self.by_id[p].is_agent), turn.trace
-        )
 
     @property
     def has_tools(self) -> bool:

@@ -59,7 +59,7 @@ class Exchange:
     tokens
         Log-probabilities of the tokens of the answer, each with its text where that is known.
     question_id, task, references, choices
-        Where the log has them.
+        Where the log has them; a reference may be one text or several.
     text
         The whole reply, where the answer is a part of it.
     draw
@@ -78,7 +78,7 @@ class Exchange:
     tokens: Sequence[Any] | None = None
     question_id: str | None = None
     task: str | None = None
-    references: Sequence[str] = ()
+    references: Any = None
     choices: Sequence[str] = ()
     text: str | None = None
     draw: int | None = None
@@ -136,10 +136,12 @@ def _add(log: ForeignLog, item: Exchange, draws: Draws, place: str) -> None:
     question = item.question if item.question_id is None else item.question_id
     draw = draws[question, item.model] if item.draw is None else item.draw
     draws[question, item.model] += 1
+    right = item.references if isinstance(item.references, list | tuple) else [item.references]
+    aliases = [str(text) for text in right if text not in (None, "")]
     log.question(
         question_id=question,
         text=item.question,
-        references=[list(item.references)] if item.references else None,
+        references=[aliases] if aliases else None,
         kind="choice" if item.choices else "open",
         choices=list(item.choices) or None,
         domain=item.task,
@@ -150,18 +152,20 @@ def _add(log: ForeignLog, item: Exchange, draws: Draws, place: str) -> None:
     row |= {"draw": draw, "answer": item.answer, "correct": item.grade.correct}
     log.draw(
         **{name: x for name, x in item.details.items() if tokens or "logprobs" not in name},
-        **{**row, **dict(zip(("correct", "reason", "grader"), item.grade, strict=False))},
+        **row,
+        reason=item.grade.reason,
+        grader=item.grade.grader,
         text=reply if log.options.texts else None,
         token_logprobs=tokens,
     )
     if log.options.opinions:
         about = {"question_id": question, "question": item.question, "model": item.model}
-        log.opinions.append({**_flat(item.grade.opinions), **about, "answer": item.answer})
+        log.opinions.append({**dict(_flat(item.grade.opinions)), **about, "answer": item.answer})
     scores = dict(item.scores)
     if tokens:
         total = math.fsum(tokens)
-        scores |= {"perplexity": math.exp(total / len(tokens))}
-        scores |= {"sequence_probability": math.exp(total)}
+        scores["perplexity"] = math.exp(total / len(tokens))
+        scores["sequence_probability"] = math.exp(total)
     if item.confidence is not None:
         stated_confidence = number_in(item.confidence)
         if stated_confidence is None:
@@ -172,15 +176,13 @@ def _add(log: ForeignLog, item: Exchange, draws: Draws, place: str) -> None:
         log.score(**row, method=method, confidence=confidence)
 
 
-def _flat(opinions: Raw) -> dict[str, str | None]:
-    """Return what was said as text, parts of a score under a name each."""
-    matches: dict[str, str | None] = {}
+def _flat(opinions: Raw, above: str = "") -> Iterator[tuple[str, str | None]]:
+    """Yield what was said as text, parts of a score under a name each."""
     for name, value in opinions.items():
         if isinstance(value, Mapping):
-            matches |= {f"{name}/{part}": inner for part, inner in _flat(value).items()}
+            yield from _flat(value, f"{above}{name}/")
         elif not isinstance(value, list | tuple):
-            matches[str(name)] = None if value is None else str(value)
-    return matches
+            yield f"{above}{name}", None if value is None else str(value)
 
 
 def named_items(items: Iterable[Any] | None) -> Iterator[tuple[str, Raw]]:
@@ -255,11 +257,9 @@ def grade_among(values: Raw, name: str | None) -> LoggedGrade:
         reason = f"{why}: {names}" if name is None else f"no value {name!r}: {names}"
         return LoggedGrade(None, reason, None, values)
     value = values[grader]
-    grade, why = grade_value(value), f"{grader} is neither right nor wrong: {value!r:.40}"
-    if grade is None:
-        why = f"{grader} is empty" if value is None else why
-        return LoggedGrade(None, why, grader, values)
-    return LoggedGrade(grade, None, grader, values)
+    grade = grade_value(value)
+    problem = "is empty" if value is None else f"is neither right nor wrong: {value!r:.40}"
+    return LoggedGrade(grade, f"{grader} {problem}" if grade is None else None, grader, values)
 
 
 def _plain(name: str) -> str:

@@ -9,9 +9,9 @@ keeps no probabilities. Two layouts are read: that of 0.9 and later, and the fla
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -129,17 +129,16 @@ FLAT_COLUMNS = frozenset({"full_prompt", "predictions", "metrics", "gold_index"}
 _METRICS = ("acc", "em", "exact_match", "qem", "extractive_match", "pem", "pqem")
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """What both layouts say about a question."""
 
+    name: str | None
     question: str
     choices: Sequence[str]
     gold: Sequence[int]
     texts: Sequence[str]
     logs: Sequence[float]
     metrics: Raw
-    name: str | None = None
 
 
 def read_lighteval(log: ForeignLog) -> None:
@@ -176,8 +175,12 @@ def read_lighteval(log: ForeignLog) -> None:
         if row.choices and len(row.logs) >= len(row.choices) > 1:
             yield _choice(about, row, observed, grade)
         elif row.texts:
-            graded = replace(about, grade=_metric_grade(row, grade))
-            yield from (replace(graded, answer=text.strip()) for text in row.texts)
+            # pass@k, maj@n and avg@n are about all samples of a question, not about one of them.
+            single = LoggedGrade(None, FILTERED_ONLY)
+            if len(row.texts) == 1:
+                names = [item for item in _METRICS if item in row.metrics] or row.metrics
+                single = exchange.first_grade(row.metrics, [grade] if grade else names)
+            yield from (replace(about, grade=single, answer=text.strip()) for text in row.texts)
         else:
             raise NoAnswerError("neither a written answer nor log-likelihoods of several options")
 
@@ -200,29 +203,23 @@ def read_lighteval(log: ForeignLog) -> None:
 
 def _nested(values: Raw) -> _Row:
     doc, reply = values["doc"], values["model_response"]
-    return _Row(
-        question=str(doc["query"]),
-        choices=[str(item) for item in doc.get("choices") or ()],
-        gold=_places(doc.get("gold_index")),
-        texts=[str(item) for item in reply.get("text_post_processed") or reply.get("text") or ()],
-        logs=[float(item) for item in reply.get("logprobs") or ()],
-        metrics=values["metric"] or {},
-        name=str(doc["id"]) if doc.get("id") not in (None, "") else None,
-    )
+    name = str(doc["id"]) if doc.get("id") not in (None, "") else None
+    choices = [str(item) for item in doc.get("choices") or ()]
+    texts = [str(item) for item in reply.get("text_post_processed") or reply.get("text") or ()]
+    logs = [float(item) for item in reply.get("logprobs") or ()]
+    gold, metrics = _places(doc.get("gold_index")), values["metric"] or {}
+    return _Row(name, str(doc["query"]), choices, gold, texts, logs, metrics)
 
 
 def _flat(values: Raw) -> _Row:
     choices = [str(item) for item in _listed(values.get("choices"))]
     predictions = _listed(values["predictions"])
     likely = [_loglikelihood(item) for item in predictions] if len(choices) > 1 else []
-    return _Row(
-        question=str(values.get("example") or values["full_prompt"]),
-        choices=choices,
-        gold=_places(_listed(values.get("gold_index"))),
-        texts=[] if likely and None not in likely else [str(item) for item in predictions],
-        logs=[item for item in likely if item is not None] if None not in likely else [],
-        metrics=values["metrics"] or {},
-    )
+    logs = [item for item in likely if item is not None] if None not in likely else []
+    texts = [] if logs else [str(item) for item in predictions]
+    question = str(values.get("example") or values["full_prompt"])
+    gold, metrics = _places(_listed(values.get("gold_index"))), values["metrics"] or {}
+    return _Row(None, question, choices, gold, texts, logs, metrics)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -275,11 +272,3 @@ def _choice(about: Exchange, row: _Row, observed: Counter[str], grade: str | Non
         choices=[option.strip() for option in row.choices],
         scores={"option_softmax": share},
     )
-
-
-def _metric_grade(row: _Row, name: str | None) -> LoggedGrade:
-    if len(row.texts) > 1:
-        # pass@k, maj@n and avg@n are about all samples of a question, not about one of them.
-        return LoggedGrade(None, FILTERED_ONLY)
-    names = [item for item in _METRICS if item in row.metrics]
-    return exchange.first_grade(row.metrics, [name] if name else names or row.metrics)

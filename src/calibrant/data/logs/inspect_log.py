@@ -1,13 +1,14 @@
 """Logs of Inspect: ``.eval`` archives and JSON files, read without Inspect."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.data.logs import exchange, json_text
 from calibrant.data.logs.agent_turns import AgentTurn, add_run
+from calibrant.data.logs.json_text import ReadOptions
 from calibrant.data.logs.log import ForeignLog
 from calibrant.data.logs.zip_entries import ZipEntries
 
@@ -22,17 +23,13 @@ _HEADS = ("header.json", "_journal/start.json")
 def read_inspect(log: ForeignLog) -> None:
     """Read an Inspect log, an archive or JSON."""
     with log.path.open("rb") as file:
-        archive = file.read(2) == b"PK"
-    if archive:
-        _read_archive(log)
+        packed = file.read(2) == b"PK"
+    if not packed:
+        head = json_text.read_json(log.path, log, rows="samples")
+        if not isinstance(head, dict):
+            raise InputError("a log of Inspect is an object")
+        _add_all(log, head, head.get("samples") or [])
         return
-    head = json_text.read_json(log.path, log, rows="samples")
-    if not isinstance(head, dict):
-        raise InputError("a log of Inspect is an object")
-    _add_all(log, head, head.get("samples") or [])
-
-
-def _read_archive(log: ForeignLog) -> None:
     with ZipEntries(log.path) as archive:
         if not archive.complete:
             log.note("the archive has no directory: its writer was stopped, or the file is cut")
@@ -69,23 +66,25 @@ def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> Non
         )
     spec = head.get("eval") or {}
     config = {**(head.get("plan") or {}).get("config", {}), **spec.get("model_generate_config", {})}
-    run = _Run(
-        str(spec.get("model", "model")),
-        str(spec.get("task", "task")),
-        json_text.finite_number(config.get("temperature")),
-        log.options.grade,
+    about = exchange.Exchange(
+        question="",
+        answer=None,
+        model=str(spec.get("model", "model")),
+        task=str(spec.get("task", "task")),
+        details={"temperature": json_text.finite_number(config.get("temperature"))},
     )
     earlier: set[tuple[str, int]] = set()
+    scorer = log.options.grade
 
     def exchanges(sample: exchange.Raw) -> Iterator[exchange.Exchange]:
-        if run.scorer is None:
-            run.scorer = graded_scorer(sample, log)
-        draw = _sample(sample, run, log.options)
+        nonlocal scorer
+        scorer = scorer or graded_scorer(sample, log)
+        draw = _sample(about, sample, scorer, log.options)
         yield draw
         grade = None if draw.grade is None else draw.grade.correct
         turns = list(_turns(sample))
         if any(turn.tools for turn in turns):
-            add_run(log, f"{sample['id']} epoch {sample['epoch']}", run.model, grade, turns)
+            add_run(log, f"{sample['id']} epoch {sample['epoch']}", about.model, grade, turns)
         earlier.add((str(sample["id"]), int(sample["epoch"])))
 
     rows = ((_place(exchange.mapping_in(sample)), sample) for sample in samples)
@@ -96,16 +95,6 @@ def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> Non
         first = log.problems[0]
         raise InputError(f"no sample can be read; {first.place}: {first.reason}")
     _note_missing(log, head, spec, earlier)
-
-
-@dataclass(slots=True)
-class _Run:
-    """What the header says of all samples, and which scorer grades them."""
-
-    model: str
-    task: str
-    temperature: float | None
-    scorer: str | None
 
 
 def _place(sample: exchange.Raw) -> str:
@@ -194,36 +183,39 @@ def graded_scorer(sample: exchange.Raw, log: ForeignLog) -> str | None:
     return names[0] if names else None
 
 
-def _sample(sample: exchange.Raw, run: _Run, options: json_text.ReadOptions) -> exchange.Exchange:
-    """Return a sample as one draw."""
+def _sample(
+    about: exchange.Exchange,
+    sample: exchange.Raw,
+    scorer: str | None,
+    options: ReadOptions,
+) -> exchange.Exchange:
+    """Return a sample as one draw; `about` is what the header says of all of them."""
     attachments = sample.get("attachments") or {}
     output, scores = sample.get("output") or {}, sample.get("scores") or {}
     choice = (output.get("choices") or [{}])[0]
     text = _resolved(_content_text((choice.get("message") or {}).get("content")), attachments)
-    score = scores.get(run.scorer) if run.scorer is not None else None
+    score = scores.get(scorer) if scorer is not None else None
     answer = json_text.as_text((score or {}).get("answer"))
     usage, tokens = output.get("usage") or {}, (choice.get("logprobs") or {}).get("content") or []
     first = (tokens[0].get("top_logprobs") if tokens else None) or ()
     top = [{"token": entry["token"], "logprob": entry["logprob"]} for entry in first]
-    return exchange.Exchange(
+    return replace(
+        about,
         question_id=str(sample["id"]),
         question=_resolved(_input_text(sample.get("input")), attachments),
         text=text,
         answer=text if answer is None else _resolved(answer, attachments),
-        model=run.model,
         draw=int(sample["epoch"]) - 1,
-        grade=exchange.LoggedGrade(
-            *_grade(sample, score, run.scorer), run.scorer, dict(_opinions(scores))
-        ),
+        grade=exchange.LoggedGrade(*_grade(sample, score, scorer), scorer, dict(_opinions(scores))),
         tokens=tokens,
-        task=run.task,
-        references=_references(sample.get("target")),
+        # Inspect accepts any of the texts.
+        references=sample.get("target"),
         choices=sample.get("choices") or (),
         scores=_stated(scores, options),
         details={
             "finish_reason": choice.get("stop_reason"),
             "first_token_top_logprobs": top or None,
-            "temperature": run.temperature,
+            **about.details,
             "prompt_tokens": usage.get("input_tokens"),
             "completion_tokens": usage.get("output_tokens"),
         },
@@ -248,16 +240,11 @@ def _turns(sample: exchange.Raw) -> Iterator[AgentTurn]:
 def _opinions(scores: exchange.Raw) -> Iterator[tuple[str, Any]]:
     """Yield the value of each scorer; where somebody edited it, what they put there, too."""
     for name, score in scores.items():
-        edits: Sequence[Any] = score.get("history") or ()
-        value = score.get("value")
+        verdicts, edits = {name: score.get("value")}, score.get("history") or []
         if any(edit.get("provenance") for edit in edits):
-            yield f"{name} (people)", _letter(value)
-            value = edits[0].get("value")
-        yield name, _letter(value)
-
-
-def _letter(value: Any) -> Any:
-    return grade_of(value)[0] if value in ("C", "I", "P", "N") else value
+            verdicts = {f"{name} (people)": score.get("value"), name: edits[0].get("value")}
+        for who, value in verdicts.items():
+            yield who, grade_of(value)[0] if value in ("C", "I", "P", "N") else value
 
 
 def _grade(
@@ -271,7 +258,7 @@ def _grade(
     return None, "no scorer gives a grade" if scorer is None else f"not scored by {scorer!r}"
 
 
-def _stated(scores: exchange.Raw, options: json_text.ReadOptions) -> dict[str, float]:
+def _stated(scores: exchange.Raw, options: ReadOptions) -> dict[str, float]:
     """Return the confidences that scorers recorded, by method."""
     confidences: dict[str, float] = {}
     for name, score in scores.items():
@@ -302,12 +289,6 @@ def _input_text(value: Any) -> str:
         return value
     texts = [_content_text(message.get("content")) for message in value or []]
     return "\n".join(text for text in texts if text)
-
-
-def _references(target: Any) -> list[str]:
-    """Return the target's texts as aliases of one right answer: Inspect accepts any of them."""
-    texts = [target] if isinstance(target, str) else [str(text) for text in target or []]
-    return [text for text in texts if text]
 
 
 def _resolved(text: str | None, attachments: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ row holds the log-likelihood of each option: their softmax is the confidence in 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
@@ -23,21 +23,10 @@ _GRADES = ("acc", "exact_match", "em", "exact", "correct")
 _QUESTION_KEYS = ("question", "query", "prompt", "input", "text", "problem")
 
 
-@dataclass(slots=True)
-class _Run:
-    """What the file beside the samples says about the run."""
-
-    task: str
-    model: str = "model"
-    expected: int | None = None
-    config: Raw = field(default_factory=dict)
-
-
 def read_lm_eval(log: ForeignLog) -> None:
     """Read a samples file; model and expected size come from the results file beside it."""
     path, target = log.path, log.options.filter
-    run = _run(path, log)
-    log.expected = run.expected
+    about, settings, log.expected = _run(path, log)
     documents: dict[str, dict[str, Raw]] = {}
     for number, row in json_text.json_lines(path, log):
         if not fits(row, ROWS[KIND]):
@@ -55,13 +44,13 @@ def read_lm_eval(log: ForeignLog) -> None:
         rows = [row for name, row in by_filter.items() if target in (None, name)]
         if not rows:
             raise NoAnswerError(f"no row of the filter {target!r}")
-        return _document(log, question, rows, run)
+        return _document(log, rows, replace(about, question_id=question), settings)
 
     exchange.read_exchanges(
         log, ((f"doc_id {item[0]}", item) for item in documents.items()), exchanges
     )
-    if run.expected is not None and len(documents) < run.expected:
-        missing = f"{run.expected - len(documents)} of the {run.expected} questions of the run"
+    if log.expected is not None and len(documents) < log.expected:
+        missing = f"{log.expected - len(documents)} of the {log.expected} questions of the run"
         log.problem(path.name, f"{missing} are not in the file")
 
 
@@ -84,11 +73,12 @@ def _check_filters(log: ForeignLog, documents: Mapping[str, Mapping[str, Raw]]) 
             log.problem(f"filter {name}", f"{of_all}: doc_id {text}")
 
 
-def _run(path: Path, log: ForeignLog) -> _Run:
+def _run(path: Path, log: ForeignLog) -> tuple[Exchange, Raw, int | None]:
+    """Return model and task, the task's settings and its questions, by the file beside it."""
     match = _NAME.fullmatch(path.name)
-    run = _Run(match["task"] if match else path.stem.removeprefix("samples_"))
     if match is None:
-        return run
+        return Exchange("", None, task=path.stem.removeprefix("samples_")), {}, None
+    task = match["task"]
     neighbour = path.with_name(f"results_{match['time']}.json")
     # The harness names the folder after the model.
     folder = path.resolve().parent.name
@@ -104,31 +94,39 @@ def _run(path: Path, log: ForeignLog) -> _Run:
                 "folder, and how many questions the run had is not known"
             )
     config = results.get("config") or {}
-    run.model = str(results.get("model_name") or config.get("model") or folder)
-    run.config = (results.get("configs") or {}).get(run.task) or {}
-    run.expected = ((results.get("n-samples") or {}).get(run.task) or {}).get("effective")
-    return run
+    model = str(results.get("model_name") or config.get("model") or folder)
+    expected = ((results.get("n-samples") or {}).get(task) or {}).get("effective")
+    settings = (results.get("configs") or {}).get(task) or {}
+    return Exchange("", None, model, task=task), settings, expected
 
 
-def _document(log: ForeignLog, question: str, rows: Sequence[Raw], run: _Run) -> Iterable[Exchange]:
+def _document(
+    log: ForeignLog, rows: Sequence[Raw], about: Exchange, settings: Raw
+) -> Iterable[Exchange]:
     first = rows[0]
-    pairs = _is_pair(first)
+    # Replies are texts, or pairs of a log-likelihood and whether greedy decoding would say it.
+    response = first["resps"][0][0]
+    pairs = isinstance(response, list | tuple) and len(response) == 2
     if pairs and len(first["resps"]) == 1:
         raise NoAnswerError("the log-likelihood of one continuation is no confidence in an answer")
     request = _asked(first)
+    document = first["doc"] if isinstance(first.get("doc"), Mapping) else {}
+    texts = (document[key] for key in _QUESTION_KEYS if isinstance(document.get(key), str))
     choices = [option.strip() for _, option in request] if pairs else []
-    about = Exchange(
-        question_id=question,
-        question=_question_text(first, request),
-        answer=None,
-        model=run.model,
-        task=run.task,
-        references=_references(first, choices),
+    # The target of a choice is the place of the option.
+    target = first.get("target")
+    right = target if isinstance(target, list) else json_text.as_text(target)
+    place = _place(target)
+    choice = choices[place] if place is not None and place < len(choices) else None
+    about = replace(
+        about,
+        question=next(texts, request[0][0] if request else ""),
+        references=right if choice is None else choice,
         choices=choices,
     )
     if choices:
         return [_choice(about, first, log.options)]
-    return _replies(log, about, rows, run)
+    return _replies(log, about, rows, settings)
 
 
 def _asked(row: Raw) -> list[tuple[str, str]]:
@@ -140,28 +138,6 @@ def _asked(row: Raw) -> list[tuple[str, str]]:
         first, second = (value.get(f"arg_{n}") if names else value[n] for n in (0, 1))
         pairs.append((str(first), str(second)))
     return pairs
-
-
-def _question_text(row: Raw, request: Sequence[tuple[str, str]]) -> str:
-    document = row["doc"] if isinstance(row.get("doc"), Mapping) else {}
-    texts = (document[key] for key in _QUESTION_KEYS if isinstance(document.get(key), str))
-    return next(texts, request[0][0] if request else "")
-
-
-def _references(row: Raw, choices: Sequence[str]) -> list[str]:
-    target = row.get("target")
-    if isinstance(target, list):
-        return [str(text) for text in target]
-    text = json_text.as_text(target)
-    if text is not None and text.isdecimal() and int(text) < len(choices):
-        return [choices[int(text)]]  # the target of a choice is the place of the option
-    return [text] if text else []
-
-
-def _is_pair(row: Raw) -> bool:
-    """Return whether replies are (log-likelihood, greedy) pairs rather than texts."""
-    response = row["resps"][0][0]
-    return isinstance(response, list | tuple) and len(response) == 2
 
 
 def _grade(row: Raw, target: str | None) -> LoggedGrade:
@@ -196,14 +172,19 @@ def _choice_grade(row: Raw, choice: int, options: json_text.ReadOptions) -> Logg
         )
     if "acc" in row:
         return _grade(row, "acc")
-    target = json_text.as_text(row.get("target"))
-    if target is not None and target.isdecimal():
-        return LoggedGrade(float(int(target) == choice), None, "target")
-    return LoggedGrade(None, "neither acc nor the place of the right option is in the file")
+    place = _place(row.get("target"))
+    if place is None:
+        return LoggedGrade(None, "neither acc nor the place of the right option is in the file")
+    return LoggedGrade(float(place == choice), None, "target")
+
+
+def _place(target: object) -> int | None:
+    text = str(target)
+    return int(text) if text.isdecimal() else None
 
 
 def _replies(
-    log: ForeignLog, about: Exchange, rows: Sequence[Raw], run: _Run
+    log: ForeignLog, about: Exchange, rows: Sequence[Raw], config: Raw
 ) -> Iterator[Exchange]:
     answers = texts = [str(text) for text in rows[0]["resps"][0]]
     grades: dict[str, LoggedGrade] = {}
@@ -217,11 +198,11 @@ def _replies(
     if len(texts) == 1:
         # One reply: the filtered answer is its answer, however the filter found it.
         answers = list(grades)[:1]
-    elif (read := way_of_filter(log, run.config, _filter(rows[0]))) is not None:
+    elif (read := way_of_filter(log, config, _filter(rows[0]))) is not None:
         answers = [read(text) for text in texts]
     elif not any(answer in grades for answer in answers):
         log.note("the filter's answers cannot be found among the repeats: their grades are unknown")
-    settings = run.config.get("generation_kwargs") or {}
+    settings = config.get("generation_kwargs") or {}
     for draw, (text, answer) in enumerate(zip(texts, answers, strict=True)):
         yield replace(
             about,

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from calibrant.data.logs.json_text import ReadOptions, finite_number
-from calibrant.data.spelling import spells
 from calibrant.data.study import DRAWS, QUESTIONS, SCORES, SEMANTICS
+from calibrant.data.texts import spells
 
 # A hair above 0 is rounding; far below, a writer says that it does not know.
 _HIGHEST, _LOWEST = 1e-4, -9000.0
@@ -45,46 +45,28 @@ def believed_tokens(
     """
     if not entries:
         return None
-    values = [finite_number(e.get("logprob") if isinstance(e, Mapping) else e) for e in entries]
+    tokens = [entry if isinstance(entry, Mapping) else {"logprob": entry} for entry in entries]
+    values = [finite_number(token.get("logprob")) for token in tokens]
     sound = [value for value in values if value is not None and _LOWEST < value <= _HIGHEST]
     if len(sound) < len(values):
         log.note("some log-probs are not read: a value is no log-probability")
         return None
-    pieces = [_piece(entry) for entry in entries]
-    texts = [piece for piece in pieces if piece is not None]
-    if text is not None and len(texts) == len(pieces) and not spells(texts, text):
+    pieces: list[Any] = [
+        next((token[name] for name in _NAMES if isinstance(token.get(name), str)), None)
+        for token in tokens
+    ]
+    if text is not None and None not in pieces and not spells(pieces, text):
         log.note("some log-probs are not read: the tokens do not spell the answer")
         return None
     return [min(value, 0.0) for value in sound]
 
 
-def _piece(entry: Any) -> str | None:
-    if not isinstance(entry, Mapping):
-        return None
-    return next((entry[name] for name in _NAMES if isinstance(entry.get(name), str)), None)
-
-
-_STATED = ("stated", "verb")
+_STATED, _STEP_METHODS = ("stated", "verb"), ("stated", "perplexity")
 
 # Of fewer tokens all may be alike by chance: a model that is certain of a short answer or two.
 _LEAST_TOKENS = 5
 _FROM_TOKENS = ("perplexity", "sequence_probability")
 _MADE_UP = "{}: every {}, which is a placeholder of the writer; it is not read as a confidence"
-
-
-def placeholder_logprobs(draws: pl.DataFrame) -> list[tuple[str, float]]:
-    """Return models whose token log-probs are one and the same number throughout.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"model": ["a"] * 6, "token_logprobs": [[0.0, 0.0, 0.0]] * 6})
-    >>> placeholder_logprobs(table)
-    [('a', 0.0)]
-    """
-    if "token_logprobs" not in draws.columns or draws.height == 0:
-        return []
-    tokens = draws.select("model", "token_logprobs").drop_nulls().explode("token_logprobs")
-    return _constant(tokens.drop_nulls(), "model")
 
 
 def _constant(values: pl.DataFrame, *keys: str) -> list[Any]:
@@ -111,7 +93,8 @@ def without_placeholders(
                 f"{model}: every confidence is {value:g}; make sure that the tool did not fill it "
                 "in where there was none"
             )
-    for model, value in placeholder_logprobs(draws):
+    tokens = draws.select("model", "token_logprobs").drop_nulls().explode("token_logprobs")
+    for model, value in _constant(tokens.drop_nulls(), "model"):
         ours, rows = pl.col("model") == model, pl.col("token_logprobs")
         draws = draws.with_columns(token_logprobs=pl.when(~ours).then(rows))
         scores = scores.filter(~(ours & pl.col("method").is_in(_FROM_TOKENS)))
@@ -144,9 +127,7 @@ def stated_percent(reply: str) -> float | None:
     if not confidence:
         return None
     number, unit = confidence[-1]
-    value = float(number)
-    if unit or value > 1.0:
-        value /= 100.0
+    value = float(number) / (100.0 if unit or float(number) > 1.0 else 1.0)
     return value if value <= 1.0 else None
 
 
@@ -280,21 +261,16 @@ class ForeignLog:
         """Make the tables; what a writer puts in place of a probability is taken out."""
         if self.finished:
             return
-        self.finished, self.questions = True, self._table("questions")
-        self.draws, self.scores, notes = without_placeholders(
-            self._table("draws"), self._table("scores")
-        )
+        self.finished = True
+        self.questions, draws, scores, steps = map(self._table, _COLUMNS)
+        self.draws, self.scores, notes = without_placeholders(draws, scores)
         for text in notes:
             self.note(text)
-        steps = self._table("steps")
-        reply = [name for name in ("stated", "perplexity") if steps[name].count()]
         # Each way to be sure is a method, with all steps of every run.
-        remainder = [name for name in steps.columns if name not in ("stated", "perplexity")]
-        modes = [
-            steps.select(*remainder, pl.lit(mode).alias("method"), pl.col(mode).alias("confidence"))
-            for mode in reply
-        ]
-        self.steps = pl.concat(modes) if modes else steps.select(remainder)
+        methods = [name for name in _STEP_METHODS if steps[name].count()]
+        about = steps.drop(_STEP_METHODS)
+        long = {"variable_name": "method", "value_name": "confidence"}
+        self.steps = steps.unpivot(methods, index=about.columns, **long) if methods else about
         self._question_ids.clear()
 
     def _add(self, table: str, row: dict[str, object]) -> None:

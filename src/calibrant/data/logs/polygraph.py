@@ -10,12 +10,11 @@ import pickletools
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.data.limits import limit, limit_hint
+from calibrant.data.formats import limit, limit_hint
 from calibrant.data.logs.exchange import Exchange, LoggedGrade, read_exchanges
 from calibrant.data.logs.json_text import finite_number
 from calibrant.data.logs.log import ForeignLog
@@ -65,7 +64,6 @@ def read_lm_polygraph(log: ForeignLog) -> None:
     def exchanges(row: tuple[int, tuple[Any, ...]]) -> Iterator[Exchange]:
         place, (text, reply, target, grade, confidences) = row
         reason = None if grade is not None else "the file holds no grade of it"
-        right = target if isinstance(target, list) else [] if target is None else [target]
         yield Exchange(
             question_id=str(place),
             question=str(text),
@@ -74,7 +72,7 @@ def read_lm_polygraph(log: ForeignLog) -> None:
             task=KIND,
             draw=0,
             grade=LoggedGrade(grade, reason, grader),
-            references=[str(item) for item in right],
+            references=target,
             scores=confidences,
         )
 
@@ -278,10 +276,6 @@ def _last(stack: _Stack, count: int) -> list[Any]:
     return items
 
 
-def _tuple(count: int, stack: _Stack) -> None:
-    stack.append(tuple(_last(stack, count)))
-
-
 def _call(arguments: int) -> Callable[[_Stack], None]:
     """Put a mark, or an empty dict for the kinds of dict, in the place of a call."""
 
@@ -311,7 +305,9 @@ _ACTIONS: dict[str, Callable[[_Stack], None]] = {
     "LIST": lambda stack: stack.append(_group(stack)),
     "TUPLE": lambda stack: stack.append(tuple(_group(stack))),
     "DICT": lambda stack: stack.append(dict(_pairs(_group(stack)))),
-    **{f"TUPLE{count}": partial(_tuple, count) for count in (1, 2, 3)},
+    "TUPLE1": lambda stack: stack.append(tuple(_last(stack, 1))),
+    "TUPLE2": lambda stack: stack.append(tuple(_last(stack, 2))),
+    "TUPLE3": lambda stack: stack.append(tuple(_last(stack, 3))),
     "APPEND": lambda stack: _extend(stack, [stack.pop()]),
     "APPENDS": lambda stack: _extend(stack, _group(stack)),
     "ADDITEMS": lambda stack: _group(stack).clear(),

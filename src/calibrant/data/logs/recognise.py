@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from calibrant.core.errors import InputError, error_source
 from calibrant.core.hints import Call, Hint
@@ -28,69 +28,41 @@ _FOOTER = 131_072
 """Bytes at the end of a parquet file, where the names of its columns are."""
 
 
-class Reader(NamedTuple):
-    """A kind of log: its name, what it is, and the function that reads it."""
-
-    kind: str
-    what: str
-    function: str
-
-    def read(self, path: Path, options: ReadOptions) -> ForeignLog:
-        """Read a log of this kind."""
-        from calibrant.data.logs.log import ForeignLog
-
-        log = ForeignLog(self.kind, path, options)
-        module, _, name = self.function.rpartition(".")
-        getattr(import_module(f"{__package__}.{module}"), name)(log)
-        log.finish()
-        return log
-
-
-READERS = {kind: Reader(kind, facts["what"], facts["read"]) for kind, facts in KINDS.items()}
-
-
-def recognise(path: str | Path) -> Reader | None:
-    """Return the reader of a foreign log, or None where the path is no log that is known.
+def recognise(path: str | Path) -> str | None:
+    """Return the kind of a foreign log, or None where the path is no log that is known.
 
     Only the content counts, not the name. Tables are no logs: verbs read them as they are. A file
     that only stands for another (a Git LFS pointer, totals without samples) is refused.
     """
     place = Path(path)
     if place.is_dir():
-        return _named(kind_of_folder(place))
+        return kind_of_folder(place)
     if not place.is_file():
         return None
     with place.open("rb") as file:
         head = file.read(_HEAD)
     if head.startswith(b"PK\x03\x04"):
-        return _reader_of_archive(place)
+        # Loaded here: most logs are no archives.
+        from calibrant.data.logs.inspect_log import is_inspect_archive
+        from calibrant.data.logs.polygraph import is_polygraph
+
+        if is_inspect_archive(place):
+            return "inspect"
+        return "lm-polygraph" if is_polygraph(place) else None
     if head.startswith(b"PAR1"):
         with place.open("rb") as file:
             file.seek(max(0, place.stat().st_size - _FOOTER))
-            return _named(kind_by("parquet", file.read()))
+            return kind_by("parquet", file.read())
     text = head.lstrip(BLANK)
     with error_source(str(place)):
         refuse_stand_in(place, text)
     if text[:1] not in (b"{", b"[", b"<"):
         return None
-    return _named(kind_of_text(place, text))
+    return kind_of_text(place, text)
 
 
-def _named(kind: str | None) -> Reader | None:
-    return None if kind is None else READERS[kind]
-
-
-def _reader_of_archive(path: Path) -> Reader | None:
-    from calibrant.data.logs.inspect_log import is_inspect_archive
-    from calibrant.data.logs.polygraph import is_polygraph
-
-    if is_inspect_archive(path):
-        return READERS["inspect"]
-    return READERS["lm-polygraph"] if is_polygraph(path) else None
-
-
-def _reader_of_table(path: Path, options: ReadOptions) -> Reader | None:
-    """Return the reader of a table that only `import` takes for a log: of a tool, or of any."""
+def _kind_of_table(path: Path, options: ReadOptions) -> str | None:
+    """Return the kind of a table that only `import` takes for a log: of a tool, or of any."""
     # Loaded here: most logs are no tables.
     from calibrant.data.tables import column_names, scan_table
 
@@ -99,7 +71,7 @@ def _reader_of_table(path: Path, options: ReadOptions) -> Reader | None:
     except InputError:
         columns = []
     is_known = path.is_file() and (options.columns or {"confidence", "correct"} <= set(columns))
-    return _named(kind_by("table", columns) or ("table" if is_known else None))
+    return kind_by("table", columns) or ("table" if is_known else None)
 
 
 def read_log(
@@ -116,8 +88,8 @@ def read_log(
     options
         See `ReadOptions`.
     """
-    if kind is not None and kind not in READERS:
-        raise InputError(f"there is no kind of log {kind!r}", hint=f"known: {', '.join(READERS)}")
+    if kind is not None and kind not in KINDS:
+        raise InputError(f"there is no kind of log {kind!r}", hint=f"known: {', '.join(KINDS)}")
     with error_source(str(path)):
         return _read(Path(path), kind, options or ReadOptions())
 
@@ -125,32 +97,38 @@ def read_log(
 def _read(path: Path, kind: str | None, options: ReadOptions) -> ForeignLog:
     if not path.exists():
         raise InputError("there is no such file", hint="check the path")
-    tool_reader = READERS[kind] if kind is not None else recognise(path)
-    reader = tool_reader or _reader_of_table(path, options)
-    if reader is None:
+    kind = kind or recognise(path) or _kind_of_table(path, options)
+    if kind is None:
         raise InputError(
             "not a log of a known tool",
             hint=Hint(
                 "known: {0}; for a table (csv, jsonl, parquet) name its columns: {confidence} "
                 "{correct}",
-                ", ".join(kind for kind in READERS if kind != "table"),
+                ", ".join(name for name in KINDS if name != "table"),
                 confidence="COL",
                 correct="COL",
             ),
         )
+    # Loaded here: what is no log needs no reader.
+    from calibrant.data.logs.log import ForeignLog
+
+    log, what = ForeignLog(kind, path, options), KINDS[kind]["what"]
+    module, _, function = KINDS[kind]["read"].rpartition(".")
     try:
-        return reader.read(path, options)
+        getattr(import_module(f"{__package__}.{module}"), function)(log)
+        log.finish()
     except InputError:
         raise
     except _BROKEN as error:
         # Damage may leave a file that is well formed and says something else than the tool does.
         raise InputError(
-            f"cannot be read as {reader.what}: it is damaged, or its layout is another "
+            f"cannot be read as {what}: it is damaged, or its layout is another "
             f"({type(error).__name__}: {str(error)[:80]})"
         ) from error
     except OSError as error:
         # A folder where a file is expected or the other way round, or no right to read it.
-        raise InputError(f"cannot be read as {reader.what}: {error.strerror}") from None
+        raise InputError(f"cannot be read as {what}: {error.strerror}") from None
+    return log
 
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
@@ -234,13 +212,12 @@ def kind_of_row(row: Mapping[str, object]) -> str | None:
     """Return the kind of log that a row of JSON is of; an answer of an API holds rows itself."""
     inner = row.get("data")
     row = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else row
-    kinds = (kind for kind, modes in ROWS.items() if fits(row, modes))
-    return next((kind for kind in kinds if _holds_more(row, *_INSIDE.get(kind, ("", "")))), None)
-
-
-def _holds_more(row: Mapping[str, object], name: str, inner: str) -> bool:
-    value = row.get(name)
-    return name not in row or (isinstance(value, Mapping) and (not inner or inner in value))
+    for kind in (kind for kind, modes in ROWS.items() if fits(row, modes)):
+        name, inner = _INSIDE.get(kind, ("", ""))
+        value = row.get(name)
+        if name not in row or (isinstance(value, Mapping) and (not inner or inner in value)):
+            return kind
+    return None
 
 
 def kind_of_folder(path: Path) -> str | None:

@@ -50,7 +50,14 @@ def _table_row(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exc
     if request is None or reply is None:
         raise exchange.NoAnswerError("there is no question, or no answer")
     no_scores = {name for names in (*roles, _NO_SCORES) for name in names}
-    scores = {_score_name(name): value for name, value in row.items() if name not in no_scores}
+    scores: dict[str, Any] = {}
+    for column, value in row.items():
+        # MLflow adds ``/value``, ``/score`` and a version to the name of a score.
+        name = column.removesuffix("/value").removesuffix("/score")
+        base, _, last = name.rpartition("/")
+        if column not in no_scores:
+            version = last[:1] == "v" and last[1:].isdecimal()
+            scores[base if base and version else name] = value
     for item in row.get("assessments") or ():  # what people and judges said of a trace of MLflow
         if item.get("feedback"):
             scores.setdefault(str(item["assessment_name"]), item["feedback"]["value"])
@@ -66,15 +73,8 @@ def _table_row(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exc
         confidence=exchange.mapping_in(reply).get(target_names)
         if confidence is None
         else confidence,
-        references=[exchange.plain_text(right)] if right is not None else (),
+        references=exchange.plain_text(right),
     )
-
-
-def _score_name(column: str) -> str:
-    """Return the name of a score: MLflow adds ``/value``, ``/score`` and a version to it."""
-    name = column.removesuffix("/value").removesuffix("/score")
-    base, _, last = name.rpartition("/")
-    return base if base and last[:1] == "v" and last[1:].isdecimal() else name
 
 
 read_ragas = read_mlflow = partial(_read, _table_row)
@@ -100,7 +100,7 @@ def _langsmith(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exc
         model=str(exchange.first_of({**about, **reply}, _MODELS) or "model"),
         grade=exchange.grade_among(scores, options.grade),
         confidence=reply.get(exchange.CONFIDENCE, scores.get(exchange.CONFIDENCE)),
-        references=[text] if (text := _one(right, _EXPECTED)) else [],
+        references=_one(right, _EXPECTED),
     )
 
 
@@ -117,7 +117,7 @@ def _braintrust(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Ex
         grade=exchange.grade_among(exchange.mapping_in(row["scores"]), options.grade),
         confidence=fields.get(exchange.CONFIDENCE, about.get(exchange.CONFIDENCE)),
         tokens=exchange.response_logprobs(output),
-        references=[exchange.plain_text(row["expected"])] if row.get("expected") else [],
+        references=exchange.plain_text(row.get("expected") or ""),
     )
 
 
@@ -138,7 +138,7 @@ def _dspy(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange
         model=str(exchange.first_of(row, _MODELS) or "model"),
         grade=exchange.grade_among(peers, options.grade or metric),
         confidence=row.get(exchange.CONFIDENCE, reply.get(exchange.CONFIDENCE)),
-        references=[text] if (text := _one(right, _OUTPUTS)) else [],
+        references=_one(right, _OUTPUTS),
     )
 
 
@@ -181,7 +181,7 @@ def _sample(_: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exchange]:
             ),
             confidence=(row.get("metadata") or {}).get(exchange.CONFIDENCE),
             task=str(row["evaluation_name"]),
-            references=[str(item) for item in request.get("reference") or ()],
+            references=request.get("reference"),
             choices=[str(item) for item in request.get("choices") or ()],
             details=_spent(usage.get("input_tokens"), usage.get("output_tokens")),
         )
@@ -198,8 +198,7 @@ def _replies(row: exchange.Raw) -> list[str]:
 
 
 def _spent(prompt: Any, completion: Any, finish: Any = None) -> dict[str, object]:
-    details = {"finish_reason": finish, "prompt_tokens": prompt}
-    return details | {"completion_tokens": completion}
+    return {"finish_reason": finish, "prompt_tokens": prompt, "completion_tokens": completion}
 
 
 read_every_eval_ever = partial(_read, _sample)

@@ -129,15 +129,6 @@ def _replies(span: _Span) -> list[str]:
     return [text for text in map(exchange.plain_text, messages) if text]
 
 
-def _evaluations(span: _Span) -> Iterator[tuple[object, str, object]]:
-    """Yield the id of a reply that an evaluation names, and its own name and value."""
-    for name, body in span.events:
-        if name == "gen_ai.evaluation.result" and "gen_ai.evaluation.name" in body:
-            values = (body.get(f"gen_ai.evaluation.score.{part}") for part in ("value", "label"))
-            value = next((value for value in values if value is not None), None)
-            yield body.get("gen_ai.response.id"), str(body["gen_ai.evaluation.name"]), value
-
-
 def _by_span(runs: Runs, spans: list[_Span], log: ForeignLog) -> Mapping[str, dict[str, object]]:
     """Return what was said of each reply: in its span, of its id, or around it."""
     value_given: dict[str, dict[str, object]] = defaultdict(dict)
@@ -147,22 +138,20 @@ def _by_span(runs: Runs, spans: list[_Span], log: ForeignLog) -> Mapping[str, di
     missing: Counter[str] = Counter()
     for span in spans:
         nearest = runs.judged(span.id)
-        for reply, name, value in _evaluations(span):
+        for event, body in span.events:
+            if event != "gen_ai.evaluation.result" or "gen_ai.evaluation.name" not in body:
+                continue
+            name, reply = str(body["gen_ai.evaluation.name"]), body.get("gen_ai.response.id")
             place = nearest if reply is None else by_reply.get(reply, nearest)
+            values = (body.get(f"gen_ai.evaluation.score.{part}") for part in ("value", "label"))
             if place is None:
                 missing[name] += 1
             else:
-                value_given[place][name] = value
+                value_given[place][name] = next((x for x in values if x is not None), None)
     for name, count in missing.items():
         why = f"{count} of these name no answer, and their trace has none or several"
         log.problem(f"evaluation {name}", why)
     return value_given
-
-
-def _last_of_user(request: list[Any]) -> Any:
-    """Return what a person asked last: results of tools come after it."""
-    own = [m for m in request if isinstance(m, Mapping) and m.get("role") in ("user", "human")]
-    return (own or request)[-1]
 
 
 def _exchanges(
@@ -170,6 +159,8 @@ def _exchanges(
 ) -> Iterator[exchange.Exchange]:
     events = ("gen_ai.user.message", "gen_ai.prompt")
     request = _messages(span, "gen_ai.input.messages", "gen_ai.prompt", events)
+    # Results of tools come after what a person asked last.
+    people = [m for m in request if isinstance(m, Mapping) and m.get("role") in ("user", "human")]
     own = {
         name.removeprefix(_OWN): number
         for name, value in statement.items()
@@ -181,7 +172,7 @@ def _exchanges(
     only = len(replies) == 1
     for reply in replies:
         yield exchange.Exchange(
-            question=exchange.plain_text(_last_of_user(request)) if request else "",
+            question=exchange.plain_text((people or request)[-1]) if request else "",
             answer=reply,
             model=_model(span),
             grade=grade if only else exchange.LoggedGrade(None, FILTERED_ONLY),

@@ -148,13 +148,10 @@ def _responses(
         scores={n: log.options.fraction(x) for n, x in values.items() if x is not None},
     )
     yield first
-    for text in _samples(row.get("sampled_responses")):
-        yield replace(first, answer=text, grade=LoggedGrade(None, FILTERED_ONLY), scores={})
-
-
-def _samples(value: Any) -> list[str]:
-    """Return the sampled responses; in a CSV they are the text of a Python list."""
-    samples = ast.literal_eval(value) if isinstance(value, str) else value
+    samples = row.get("sampled_responses")
+    # In a CSV they are the text of a Python list.
+    samples = ast.literal_eval(samples) if isinstance(samples, str) else samples
     if not isinstance(samples, list | tuple | None):
-        raise ValueError(f"sampled_responses is no list: {value!r:.40}")
-    return [str(text) for text in samples or ()]
+        raise ValueError(f"sampled_responses is no list: {samples!r:.40}")
+    for text in samples or ():
+        yield replace(first, answer=str(text), grade=LoggedGrade(None, FILTERED_ONLY), scores={})

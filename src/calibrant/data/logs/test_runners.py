@@ -1,21 +1,183 @@
-"""Runners whose grade is that a test passed, or a judge said yes: promptfoo, DeepEval, HLE.
+"""What tools that run tests write: OpenAI's evals and simple-evals, promptfoo, DeepEval, HLE.
 
-A test without assertions passes by default: it has no grade. The score of a metric is the opinion
-of a judge about the answer, never the confidence of the model that gave it; a confidence is the
-probability of the reply's tokens, or a number that stands in the metadata as ``confidence``. The
-judge of HLE reads a confidence in the response, and is told to write 100 where there is none: a
-100 that the response does not contain is no confidence.
+The grade of a sample of evals is its ``match``, or the score of a model that graded it. The grader
+of simple-evals writes a confidence of 100 where the reply states none, so only the reply's own line
+``Confidence: 85%`` is read; the judge of HLE is told to do the same. A test without assertions
+passes by default: it has no grade. The score of a metric is the opinion of a judge about the
+answer, never the confidence of the model that gave it.
 """
 
+from __future__ import annotations
+
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from html import unescape
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.data.logs import exchange, json_text
 from calibrant.data.logs.log import ForeignLog, stated_percent
-from calibrant.data.logs.recognise import ROWS, fits, kind_of_row
+from calibrant.data.logs.recognise import ROWS, fits, kind_by, kind_of_row
+
+# -- evals: one event per line, a run's description first ------------------------------------------
+
+
+def read_openai_evals(log: ForeignLog) -> None:
+    """Read the samples of the runs in a log; a sample that several runs have is drawn again."""
+    runs: dict[str, exchange.Raw] = {}
+    samples: dict[tuple[str, str], dict[str, Any]] = {}
+    for number, row in json_text.json_lines(log.path, log):
+        if isinstance(described := row.get("spec"), Mapping):
+            runs[str(described.get("run_id"))] = described
+        elif row.get("sample_id") is not None and isinstance(data := row.get("data"), Mapping):
+            key = str(row.get("run_id")), str(row["sample_id"])
+            events, kind = samples.setdefault(key, {"graded": {}}), row.get("type")
+            if kind in ("match", "metrics"):
+                events["graded"] |= data
+            elif kind == "error":
+                events.setdefault("error", str(data.get("message") or data))
+            elif kind == "sampling":
+                events["request"] = data
+        elif "final_report" not in row:
+            log.problem(f"line {number}", "not the layout of an event")
+    if not samples:
+        raise InputError(
+            "this log of OpenAI's evals holds no events of samples",
+            hint="a run that ended early leaves its description and its report only: run it again",
+        )
+    exchange.read_exchanges(
+        log,
+        ((f"sample {name}", (name, runs.get(run, {}), x)) for (run, name), x in samples.items()),
+        lambda sample: [_sample(log.options.grade, *sample)],
+    )
+
+
+def _sample(
+    grade: str | None, name: str, run: exchange.Raw, events: exchange.Raw
+) -> exchange.Exchange:
+    request, graded = events.get("request", {}), events["graded"]
+    if "error" in events:
+        raise exchange.NoAnswerError(f"it failed: {events['error']!r:.120}")
+    models = run.get("completion_fns") or ["model"]
+    reply = graded.get("sampled", request.get("sampled"))
+    return exchange.Exchange(
+        question_id=name,
+        question=exchange.plain_text(request.get("prompt") or graded.get("prompt") or ""),
+        answer=exchange.plain_text(reply[0] if isinstance(reply, list) and reply else reply),
+        model=str(models[0]),
+        grade=_sample_grade(graded, grade),
+        confidence=graded.get(exchange.CONFIDENCE, request.get(exchange.CONFIDENCE)),
+        tokens=exchange.response_logprobs(request),
+        task=json_text.as_text(run.get("eval_name")),
+        references=graded.get("expected"),
+    )
+
+
+def _sample_grade(graded: exchange.Raw, name: str | None) -> exchange.LoggedGrade:
+    if name is None and "correct" not in graded:
+        # A grading model gives a choice, and a score where the eval says what choices are worth.
+        score = exchange.grade_value(graded.get("score"))
+        if score is not None:
+            return exchange.LoggedGrade(score, None, "score", graded)
+        if "choice" in graded:
+            why = f"the grading model chose {graded['choice']!r:.40}, without a score"
+            return exchange.LoggedGrade(None, why, None, graded)
+    return exchange.grade_among(graded, name)
+
+
+# -- Evals of the platform: output items of a run, each with the results of its graders ------------
+
+
+def read_openai_graders(log: ForeignLog) -> None:
+    """Read output items; people's labels are fields of the item that was asked about."""
+
+    def exchanges(item: exchange.Raw) -> list[exchange.Exchange]:
+        sample = item.get("sample") or {}
+        exchange.refuse_failed(sample, "sample")
+        reply, request = sample.get("output") or (), sample.get("input") or ()
+        if not reply:
+            raise exchange.NoAnswerError("the item has no answer of a model")
+        results = exchange.named_items(item["results"])
+        grades = {name: result.get("score", result.get("passed")) for name, result in results}
+        grade = exchange.grade_among(grades, log.options.grade)
+        fields = exchange.mapping_in(item.get("datasource_item"))
+        return [
+            exchange.Exchange(
+                question_id=str(item.get("datasource_item_id")),
+                question=exchange.plain_text(request[-1]) if request else "",
+                answer=exchange.plain_text(reply[-1]),
+                model=str(sample.get("model") or "model"),
+                grade=grade._replace(opinions={**fields, **grades}),
+            )
+        ]
+
+    exchange.read_exchanges(log, exchange.log_rows(log), exchanges)
+
+
+# -- simple-evals: *_allresults.json, and the HTML report of a run ---------------------------------
+
+_PROMPT, _SAMPLED, _RESULTS = (
+    f"<h3>{title}</h3>" for title in ("Prompt conversation", "Sampled message", "Results")
+)
+_MESSAGE = re.compile(
+    r'<div class="message (\w+)">.*?<div class="content">\s*<pre>(.*?)</pre>', re.DOTALL
+)
+_RESULT = re.compile(r"<p>(Correct Answer|Extracted Answer|Score): (.*?)</p>", re.DOTALL)
+
+
+def read_simple_evals(log: ForeignLog) -> None:
+    """Read all results, or a report; the same question asked again is another draw of it."""
+    log.note("simple-evals does not name the model: it is called 'model'")
+    task, pages, talks = _examples(log.path, log)
+    rows = json_text.numbered("example", zip_longest(pages, talks[: len(pages)]))
+    exchange.read_exchanges(log, rows, lambda example: [_example(task, *example)])
+
+
+def _examples(path: Path, log: ForeignLog) -> tuple[str | None, Sequence[Any], Sequence[Any]]:
+    """Return the name of the task, the examples as HTML, and their conversations."""
+    data = path.read_bytes()
+    if data.lstrip().startswith(b"<") and kind_by("page", data) == "simple-evals":
+        return None, data.decode("utf-8", errors="replace").split(_PROMPT)[1:], ()
+    results = json_text.read_json(path, log, rows="htmls")
+    pages = results.get("htmls") if isinstance(results, Mapping) else None
+    if not isinstance(pages, list) or not pages:
+        raise InputError(
+            "no examples are in this file of simple-evals, only totals",
+            hint="give the file *_allresults.json, or the HTML report",
+        )
+    talks = results.get("convos") if isinstance(results.get("convos"), list) else []
+    return json_text.as_text(results.get("task_name")), pages, talks
+
+
+def _example(task: str | None, page: Any, talk: Any) -> exchange.Exchange:
+    if not isinstance(page, str):
+        raise TypeError("an example is a page")
+    request, _, tail = page.partition(_SAMPLED)
+    sampled, _, results = tail.partition(_RESULTS)
+    if "Score:" not in results:
+        raise exchange.NoAnswerError("it is cut off before its score")
+    prompts, replies = _messages(request), _messages(sampled)
+    fields = {name: unescape(value.strip()) for name, value in _RESULT.findall(results)}
+    reply = replies[-1] if replies else str(talk[-1]["content"]) if talk else ""
+    correct, right = exchange.grade_value(fields.get("Score")), fields.get("Correct Answer")
+    selection, confidence = fields.get("Extracted Answer"), stated_percent(reply)
+    reason = None if correct is not None else f"the score is {fields.get('Score')!r:.40}"
+    return exchange.Exchange(
+        question=prompts[-1] if prompts else "",
+        answer=reply if selection in (None, "None", "") else selection,
+        grade=exchange.LoggedGrade(correct, reason, "score"),
+        scores={} if confidence is None else {"stated": confidence},
+        task=task,
+        references=right if right != "None" else None,
+    )
+
+
+def _messages(html: str) -> list[str]:
+    return [unescape(text) for _, text in _MESSAGE.findall(html)]
+
 
 _ERROR = 2
 """`failureReason` of a call that failed; 0 is a pass, 1 a failed assertion."""
@@ -72,25 +234,21 @@ def _result(
     name = provider if isinstance(provider, str) else provider.get("label") or provider["id"]
     tokens, usage = response.get("logProbs"), response.get("tokenUsage") or {}
     details = {"prompt_tokens": usage.get("prompt"), "completion_tokens": usage.get("completion")}
+    # By metric, else by kind of assertion; people's thumbs are `human`.
+    scores = dict(row.get("namedScores") or {})
+    for item in (row.get("gradingResult") or {}).get("componentResults") or ():
+        about = item.get("assertion") or {}
+        scores.setdefault(str(about.get("metric") or about.get("type")), item.get("score"))
     return exchange.Exchange(
         question_id=json.dumps(row.get("vars") or {}, sort_keys=True, ensure_ascii=False),
         question=str((row.get("prompt") or {}).get("raw") or ""),
         answer=json_text.as_text(response.get("output")) or "",
         model=f"{name} (prompt {row['promptIdx']})" if several_prompts else str(name),
-        grade=exchange.LoggedGrade(*_test_grade(row, grade), "assertions", _asserted(row)),
+        grade=exchange.LoggedGrade(*_test_grade(row, grade), "assertions", scores),
         confidence=(response.get("metadata") or {}).get(exchange.CONFIDENCE),
         tokens=tokens if isinstance(tokens, list) else None,
         details=details,
     )
-
-
-def _asserted(row: exchange.Raw) -> dict[str, object]:
-    """Return the scores by metric, else by kind of assertion; people's thumbs are `human`."""
-    result = dict(row.get("namedScores") or {})
-    for item in (row.get("gradingResult") or {}).get("componentResults") or ():
-        about = item.get("assertion") or {}
-        result.setdefault(str(about.get("metric") or about.get("type")), item.get("score"))
-    return result
 
 
 def _test_grade(row: exchange.Raw, name: str | None) -> tuple[float | None, str | None]:
@@ -136,7 +294,6 @@ def read_deepeval(log: ForeignLog) -> None:
 
 
 def _case(case: exchange.Raw, model: str, grade: str | None) -> exchange.Exchange:
-    expected = json_text.as_text(case.get("expectedOutput"))
     metadata = case.get("metadata") or case.get("additionalMetadata") or {}
     return exchange.Exchange(
         question=str(case["input"]),
@@ -148,7 +305,7 @@ def _case(case: exchange.Raw, model: str, grade: str | None) -> exchange.Exchang
             {str(item.get("name")): item.get("score") for item in case.get("metricsData") or ()},
         ),
         confidence=metadata.get(exchange.CONFIDENCE),
-        references=() if expected is None else [expected],
+        references=json_text.as_text(case.get("expectedOutput")),
     )
 
 
@@ -219,7 +376,6 @@ def _answer(
         str(entry.get("response", "")),
     )
     confidence = json_text.finite_number(verdicts.get("confidence"))
-    reference = verdicts.get("correct_answer")
     made_up = confidence == _DEFAULT and text and "100" not in text and stated_percent(text) is None
     reason = None if correct is not None else f"the judge says {verdicts.get('correct')!r:.40}"
     if confidence is None:
@@ -236,5 +392,5 @@ def _answer(
         draw=0,
         grade=exchange.LoggedGrade(correct, reason, "judge"),
         scores={} if confidence is None or made_up else {"verb": confidence / 100.0},
-        references=[str(reference)] if reference is not None else (),
+        references=verdicts.get("correct_answer"),
     )

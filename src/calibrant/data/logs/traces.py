@@ -189,7 +189,7 @@ def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
         exchange.by_person(name, item.get("annotator_kind")): _opinion(item)
         for name, item in exchange.named_items(row["annotations"])
     }
-    output, right = row["output"], row.get("reference_output")
+    output = row["output"]
     companion = output.get(exchange.CONFIDENCE) if isinstance(output, Mapping) else None
     confidence = values.pop(exchange.CONFIDENCE, None)
     return exchange.Exchange(
@@ -199,7 +199,7 @@ def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
         grade=exchange.grade_among(values, grade)._replace(opinions=opinions),
         confidence=companion if confidence is None else confidence,
         tokens=exchange.response_logprobs(output),
-        references=[exchange.plain_text(right)] if right else (),
+        references=exchange.plain_text(row.get("reference_output") or ""),
     )
 
 
@@ -213,7 +213,8 @@ def read_langfuse(log: ForeignLog) -> None:
         rows = _scheduled(log)
     else:
         rows = [_unfolded(row) for row in _rows(log.path, log)]
-    answers = [(row, _scores(row)) for row in rows if _is_answer(row)]
+    replies = (row for row in rows if row.get("output") not in (None, ""))
+    answers = [(row, _scores(row)) for row in replies if row.get("type") in (None, *_ANSWERS)]
     if not answers:
         raise InputError("no answer of a model is in this export of Langfuse")
     _require_zeros(answers, log)
@@ -271,10 +272,6 @@ def _all_rows(folder: Path, log: ForeignLog) -> list[exchange.Raw]:
 
 
 # -- what a row says ------------------------------------------------------------------------------
-
-
-def _is_answer(row: exchange.Raw) -> bool:
-    return row.get("type") in (None, *_ANSWERS) and row.get("output") not in (None, "")
 
 
 def _scores(row: exchange.Raw) -> dict[str, object]:

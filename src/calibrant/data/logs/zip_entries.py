@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from calibrant.core.errors import InputError
-from calibrant.data.formats import zstandard
-from calibrant.data.limits import limit, limit_hint
+from calibrant.data.formats import limit, limit_hint, zstandard
 
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
 _SIGNATURE = b"PK\x03\x04"

@@ -8,11 +8,15 @@ from msgspec import Struct, structs
 
 from calibrant.data.reading import relations
 from calibrant.data.reading.candidates import (
+    GRADE_ROLES,
+    SAID_ROLES,
     OutcomeCandidate,
     ReadingChoice,
     SaidCandidate,
     agreement,
     match,
+    model_key,
+    models_beside,
     say_the_same,
 )
 from calibrant.data.reading.cells import Column
@@ -21,7 +25,6 @@ from calibrant.data.reading.likely_columns import (
     said_candidates,
     vocabulary_probabilities,
 )
-from calibrant.data.reading.models import GRADE_ROLES, SAID_ROLES, model_key, models_beside
 from calibrant.data.reading.names import model_columns, name_roles
 from calibrant.data.reading.pairs import class_candidates, pair_candidates
 from calibrant.data.reading.relations import MARGIN, OUTCOME_LEAST, ROLE_MARGIN, SAID_LEAST
@@ -39,7 +42,6 @@ class ReadingDecision(Struct):
     choices: tuple[ReadingChoice, ...] = ()
     doubts: tuple[str, ...] = ()
     why: str = ""
-    crowd: tuple[str, ...] = ()
 
 
 class Named(Struct, frozen=True):
@@ -61,8 +63,8 @@ def decide(frame: pl.DataFrame, named: Named | None = None) -> ReadingDecision:
     ('take', 'certainty', ('0',))
     """
     named = named or Named()
-    columns = [Column(series) for series in frame if series.name not in named.taken]
-    columns = [column for column in columns if column.series.null_count() < column.height]
+    filled = (series for series in frame if series.null_count() < frame.height)
+    columns = [Column(series) for series in filled if series.name not in named.taken]
     if why := _results(columns, frame.height):
         return ReadingDecision(REFUSE, why=why)
     return _Assignment(columns, named).decision()
@@ -97,14 +99,14 @@ class _Assignment:
         if named.correct:
             self.outcomes = [_known(o) for o in self.outcomes if o.column in named.correct]
             self.pairs, self.classes = [], []
-        relations.verify(self.outcomes, self.pairs, self.columns)
+        relations.verify(self.outcomes, self.pairs)
         self.pairs = [pair for pair in self.pairs if not pair.same]
         self.beside = models_beside(columns, self.said, self.outcomes)
         texts = [column.name for column in columns if column.words and not column.numeric]
         if model_columns(texts) or named.confidence or named.correct:
             self.beside = []
-        relations.lift_by_association(self.said, self.outcomes, self.columns)
-        relations.lift_neutral(self.said, self.outcomes, self.columns)
+        relations.lift_by_association(self.said, self.outcomes)
+        relations.lift_neutral(self.said, self.outcomes)
         self.said.sort(key=lambda c: -c.score)
         self.outcomes.sort(key=lambda o: -o.score)
         self.some_named = any(c.named >= 2 and c.score >= 2 for c in self.said)
@@ -127,11 +129,11 @@ class _Assignment:
         weak = weak or confidence.score + outcome.score < _LEAST_SUM
         if weak and (confidence.score < 2.0 or outcome.score < 1.9):
             return ReadingDecision(REFUSE, why=self._lacking())
-        if crowd := self._crowd(best, choices):
-            return ReadingDecision(REFUSE, why="confidence:" + outcome.column, crowd=crowd)
+        if self._is_crowded(best, choices):
+            return ReadingDecision(REFUSE, why="confidence:" + outcome.column)
         self._add_methods(best, choices)
         near = [*relations.rivals(best, choices), *self._of_one_model(best)]
-        weak = relations.is_weak(best, near, self._is_alone)
+        weak = relations.is_weak(best, near, self._is_alone(outcome))
         if outcome.conflict is not None:
             pair = outcome.conflict
             best.notes += (f"{outcome.column} is not the same as {pair.column}.",)
@@ -144,17 +146,14 @@ class _Assignment:
         peers = [*relations.variants(best, doubts, self.columns), *near]
         for rival in filter(relations.is_turned, near[:3]):
             peers += relations.variants(rival, ("direction", "unsure"), self.columns)
-        ordered = relations.graded_first(relations.by_evidence([best, *peers]))
-        return ReadingDecision(ASK, ordered[:3], doubts)
+        return ReadingDecision(ASK, relations.in_order([best, *peers])[:3], doubts)
 
-    def _crowd(self, best: ReadingChoice, choices: Sequence[ReadingChoice]) -> tuple[str, ...]:
-        """Return the columns that may all be the confidence, where none is called like one."""
-        confidence, outcome = best.said[0], best.outcome
-        if confidence.score >= _NAMED or outcome.pair or name_roles(outcome.column).graded < 2:
-            return ()
-        near = [c for c in choices if best.score - c.score < MARGIN]
-        columns = tuple(dict.fromkeys(choice.said[0].column for choice in near))
-        return columns if len(columns) >= _CROWD else ()
+    def _is_crowded(self, best: ReadingChoice, choices: Sequence[ReadingChoice]) -> bool:
+        """Return whether many columns may be the confidence, and none is called like one."""
+        if best.said[0].score >= _NAMED or name_roles(best.outcome.column).graded < 2:
+            return False
+        near = {c.said[0].column for c in choices if best.score - c.score < MARGIN}
+        return not best.outcome.pair and len(near) >= _CROWD
 
     def _of_models(self) -> list[ReadingChoice]:
         """Return the reading of models side by side, if they stand so."""
@@ -172,7 +171,8 @@ class _Assignment:
         matches = []
         for confidence, outcome in self.classes:
             others = (o for o in self.outcomes if o.score >= 2.9 and not o.graded)
-            peers = [o.column for o in others if not _agree(o, outcome)]
+            shared = {o.column: agreement(o, outcome) for o in others}
+            peers = [name for name, (n, equal) in shared.items() if n > 20 and equal < 0.97]
             said = (f"{column} says otherwise." for column in peers)
             notes, doubts = (*confidence.notes, *outcome.notes, *said), ("which",) * bool(peers)
             hit = match(confidence, outcome)
@@ -302,8 +302,3 @@ def _known(outcome: OutcomeCandidate) -> OutcomeCandidate:
     """Return an outcome that somebody named: only its words may be asked about."""
     doubt = "" if outcome.doubt in ("decision", "unsure", "leftover") else outcome.doubt
     return structs.replace(outcome, score=outcome.score + 6, doubt=doubt)
-
-
-def _agree(left: OutcomeCandidate, right: OutcomeCandidate) -> bool:
-    count, equal = agreement(left, right)
-    return count <= 20 or equal >= 0.97

@@ -1,88 +1,29 @@
-"""A column that may be the confidence or the outcome: its scale, score and doubts."""
+"""What may be the confidence, the outcome, the models and the questions of a table."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise, product
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+import polars as pl
 from msgspec import Struct
 
 from calibrant.core.arrays import Floats
-from calibrant.data.reading import FRACTION, PERCENT
-
-LEVELS, MIXED, RANK, RANK_DOWN = "levels", "mixed", "rank", "rank-down"
-RANKS = frozenset([RANK, RANK_DOWN])
-"""Scales of which only the order tells: a high value means sure, or a low one."""
-# Tops of questionnaires, and the shares from which a column is surely on one scale.
-_TOPS = (4, 5, 7, 10)
-_MIXED_LEAST, _SOME, _MOST = 0.03, 0.5, 0.9
-_LEAST_LEVELS = 10
-
-
-class Scale(Struct, frozen=True):
-    """A scale, and what makes it doubtful: nothing, `levels`, `mixed` or `rank`."""
-
-    scale: str = FRACTION
-    doubt: str = ""
-
-
-def scale_of(values: Floats, name: str = "") -> Scale:
-    """Return the scale that numbers are on, as far as they say it.
-
-    Parameters
-    ----------
-    values
-        Numbers of a column that is a confidence; NaN where there is none.
-    name
-        Its name: `certainty (1-5)` says which levels there are.
-
-    Examples
-    --------
-    >>> scale_of(np.array([0.2, 0.9])), scale_of(np.array([55.0, 90.0])).scale
-    (Scale(scale='fraction', doubt=''), 'percent')
-    >>> scale_of(np.array([1.0, 4.0, 5.0] * 4)), scale_of(np.array([0.9, 0.8, 85.0])).doubt
-    (Scale(scale='1-5', doubt='levels'), 'mixed')
-    """
-    finite = values[np.isfinite(values) & (values != -1)]
-    highest = float(finite.max(initial=0.0))
-    if highest <= 1 or highest > 100 or finite.min() < 0:
-        return Scale()
-    positive = finite[finite > 0]
-    above = float((positive > 1).mean())
-    whole = bool((finite == np.round(finite)).all())
-    if highest <= _TOPS[-1]:
-        several = finite.size >= _LEAST_LEVELS and np.unique(finite).size > 1
-        single = above < _SOME and np.unique(finite[finite > 1]).size < 2
-        levels = whole and several and not single
-        return Scale(levels_of(finite, name), LEVELS) if levels else Scale()
-    if not whole and _is_mixed(finite):
-        return Scale(MIXED, MIXED)
-    return Scale(PERCENT if above >= _SOME else FRACTION)
-
-
-def _is_mixed(known_values: Floats) -> bool:
-    """Return whether shares and percentages stand in one column."""
-    small = float((known_values <= 1).mean())
-    if not _MIXED_LEAST < small < 1 - _MIXED_LEAST:
-        return False
-    shares = ((known_values > 0.3) & (known_values <= 1)).mean()
-    return bool(shares > 0.8 * small and (known_values[known_values > 1] > 10).mean() > _MOST)
-
-
-def levels_of(known: Floats, name: str) -> str:
-    """Return the levels that a name states, or else the usual ones that hold all values.
-
-    Examples
-    --------
-    >>> levels_of(np.array([1.0, 4.0]), "sure"), levels_of(np.array([2.0]), "sure (1-7)")
-    ('1-4', '1-7')
-    """
-    confidence = re.search(r"(\d+)\s*(?:[-–/]|to)+\s*(\d+)", name)
-    if confidence and int(confidence[1]) < int(confidence[2]) and known.max() <= int(confidence[2]):
-        return f"{int(confidence[1])}-{int(confidence[2])}"
-    highest, lowest = float(known.max()), float(known.min())
-    top = 10 if "10" in re.findall(r"\d+", name) else next(t for t in _TOPS if t >= highest)
-    return f"{0 if lowest < 1 or top == _TOPS[-1] else 1}-{top}"
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.data.reading.cells import Column, is_text
+from calibrant.data.reading.names import (
+    bare,
+    columns_called,
+    model_columns,
+    name_roles,
+    token_weights,
+    tokens,
+)
+from calibrant.data.reading.scales import RANKS
 
 
 class SaidCandidate(Struct):
@@ -216,3 +157,181 @@ class ReadingChoice(Struct):
     def each_outcome(self) -> tuple[OutcomeCandidate, ...]:
         """The outcome of each confidence."""
         return self.outcomes or (self.outcome,) * len(self.said)
+
+
+# -- models and questions -----------------------------------------------------------------------
+
+Peek: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
+"""Reads some columns of a table, where their names leave a doubt."""
+# Models have this share of all rows that they could have, and questions so many rows, if what a
+# column holds is to tell which it names; a column of answers or topics has never so many by chance.
+_CROSSED, _SHARED = 0.6, 4 / 3
+_FEW, _SOME, _MANY = 30, 20, 0.5
+
+
+def model_column(
+    names: Sequence[str], peek: Peek, *, by_name: bool
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return the column that is called models, and others that name the same ones.
+
+    Models are never pooled: which of several columns is meant is asked. Where a name is enough,
+    a single column is not read.
+    """
+    # A name is read more easily than an id.
+    columns = sorted(
+        model_columns(names), key=lambda name: (name != "model", bare(name).endswith("id"))
+    )
+    if columns and not (by_name and len(columns) == 1):
+        table = peek(columns)
+        # What is called models may hold texts or scores.
+        few = [c.name for c in table if c.n_unique() <= max(_SOME, _MANY * table.height)]
+        columns = [name for name in few if not table.schema[name].is_float()]
+    if len(columns) < 2:
+        return next(iter(columns), None), ()
+    table = table.select(columns).unique()
+    counts = {name: table[name].n_unique() for name in columns}
+    most = max(counts.values())
+    # One name per row of the others: what differs is told apart, what is constant adds nothing.
+    if table.height > most or any(1 < count < most for count in counts.values()):
+        modes = [Hint("{model}", model=name) for name in columns[:4]]
+        text = ", ".join(f"{{{place}}}" for place in range(len(modes)))
+        rule = f"{len(columns)} columns may be the model: {', '.join(columns)}"
+        raise InputError(rule, hint=Hint(f"say which: {text}", *modes))
+    finest, *equal = (name for name in columns if counts[name] == most)
+    return finest, tuple(equal)
+
+
+def models_and_questions(
+    rows: pl.DataFrame, columns: Mapping[str, Sequence[str]], peek: Peek
+) -> tuple[str | None, list[str]]:
+    """Return the columns of models and of questions that are told by what they hold.
+
+    Parameters
+    ----------
+    rows
+        Rows that are looked at, with the columns that play no other role.
+    columns
+        Columns by role so far: where the model or the question is among them, the other is told.
+    peek
+        Reads columns with all their rows.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"c1": ["u", "v"] * 9, "c2": [n // 2 for n in range(18)], "c3": "x"})
+    >>> models_and_questions(rows, {}, rows.select)
+    ('c1', ['c2'])
+    """
+    keys = [*columns.get("model", ()), *columns.get("method", ())]
+    ids = [*columns.get("question_id", ())]
+    # Counted once: with many columns this takes as long as reading them.
+    kinds = ((column, column.dtype) for column in rows if not column.null_count())
+    usable = (c for c, k in kinds if not (k.is_float() or k.is_nested() or k.is_temporal()))
+    counts = {column.name: column.n_unique() for column in usable if column.dtype != pl.Boolean}
+    counts = {name: count for name, count in counts.items() if count > 1}
+    texts = (n for n in counts if is_text(rows.schema[n]) and counts[n] <= _FEW)
+    # Names that say something else name no models.
+    few_texts = (n for n in texts if not columns_called("run", [n]) and not name_roles(n).known)
+    models = [keys] if keys else [[name] for name in few_texts]
+    questions = [ids] if ids else [[name] for name in counts]
+    if not models or not questions:
+        return None, []
+    table = peek([*dict.fromkeys(name for part in (*models, *questions) for name in part)])
+    sizes = {part: table.select(part).n_unique() for part in map(tuple, models)}
+    rough = {many: _rough_count(table, many) for many in map(tuple, questions)}
+    for few, many in product(sizes, rough):
+        # A model has one row for a question, so that there are as many questions as rows of one,
+        # and hardly one for each row.
+        least, most_rows = 0.9 * table.height / sizes[few], 1.1 * table.height / _SHARED
+        if sizes[few] < 2 or not least <= rough[many] <= most_rows:
+            continue
+        size = table.select(many).n_unique()
+        shared = table.height >= _SHARED * size and sizes[few] < size
+        most = bool(keys) or table.height >= _CROSSED * sizes[few] * size
+        both = [*dict.fromkeys((*few, *many))]
+        if shared and most and table.select(both).n_unique() == table.height:
+            return (None if keys else few[0]), ([] if ids else [*many])
+    return None, []
+
+
+def _rough_count(table: pl.DataFrame, names: Sequence[str]) -> int:
+    """Return about how many values there are; of many columns hardly one names questions."""
+    column = table[names[0]]
+    if len(names) > 1 or not (column.dtype.is_integer() or column.dtype == pl.String):
+        return table.select(names).n_unique()
+    rough: int = column.to_frame().select(pl.first().approx_n_unique()).item()
+    return rough
+
+
+SAID_ROLES, GRADE_ROLES = frozenset({"confidence", "logprob"}), frozenset({"right", "wrong"})
+_LEAST = 1.5
+Beside = tuple[str, SaidCandidate, OutcomeCandidate]
+_Candidate = TypeVar("_Candidate", SaidCandidate, OutcomeCandidate)
+
+
+def model_of(name: str, roles: frozenset[str]) -> str:
+    """Return a name without the words for a role; empty where nothing is left.
+
+    Examples
+    --------
+    >>> model_of("GPT-4o confidence (%)", frozenset({"confidence"})), model_of("conf", SAID_ROLES)
+    ('GPT-4o', '')
+    """
+    bare = re.sub(r"\s*[(\[{][^)\]}]*[)\]}]", "", name)
+    bare = bare if _roleless(bare, roles) else re.sub(r"[(\[{)\]}]", " ", name)
+    pieces = re.split(r"([\s_.:/|?!,;–-]+)", bare)
+    selection = [piece for piece in pieces if not tokens(piece) or _roleless(piece, roles)]
+    return "".join(selection).strip(" \t_-–.,:;/|?!%()[]{}") if len(selection) < len(pieces) else ""
+
+
+def _roleless(name: str, roles: frozenset[str]) -> bool:
+    return any(not roles & {*token_weights(word)} and word != "is" for word in tokens(name))
+
+
+def models_beside(
+    columns: Sequence[Column], said: Iterable[SaidCandidate], outcomes: Iterable[OutcomeCandidate]
+) -> list[Beside]:
+    """Return the confidence and outcome of each model, where at least two have both."""
+    said = [c for c in said if c.score >= _LEAST]
+    outcomes = [o for o in outcomes if o.score >= _LEAST and not o.pair]
+    by_model, graded = _by_key(said, SAID_ROLES), _by_key(outcomes, GRADE_ROLES)
+    pair = [key for key in by_model if key in graded]
+    alone = all(len(by_model[key]) == 1 == len(graded[key]) for key in pair)
+    if len(pair) < 2 or not alone or _some_are_left(said, outcomes, pair):
+        # Numbers that each have the same outcome column right after them: `ok`, `ok [2]`.
+        by_said, by_outcome = {c.column: c for c in said}, {o.column: o for o in outcomes}
+        matches = [
+            (re.sub(r" \[\d+\]$", "", left.name), by_said[left.name], by_outcome[right.name])
+            for left, right in pairwise(columns)
+            if left.name in by_said and right.name in by_outcome and not left.roles.other
+        ]
+        called = {re.sub(r" \[\d+\]$", "", outcome.column) for _, _, outcome in matches}
+        return matches if len(matches) >= 2 and len(called) == 1 else []
+    place = {column.name: n for n, column in enumerate(columns)}
+    models = sorted(
+        ((by_model[k][0], graded[k][0]) for k in pair), key=lambda two: place[two[0].column]
+    )
+    return [(model_of(c.column, SAID_ROLES), c, o) for c, o in models]
+
+
+def _by_key(candidates: Iterable[_Candidate], roles: frozenset[str]) -> dict[str, list[_Candidate]]:
+    """Return candidates by the model that their names say."""
+    by_model: dict[str, list[_Candidate]] = {}
+    for candidate in candidates:
+        if model := model_key(candidate.column, roles):
+            by_model.setdefault(model, []).append(candidate)
+    return by_model
+
+
+def model_key(name: str, roles: frozenset[str]) -> str:
+    """Return what names of one model's columns share; empty where a name says a role alone."""
+    return " ".join(tokens(model_of(name, roles)))
+
+
+def _some_are_left(
+    confidence: Sequence[SaidCandidate], outcomes: Sequence[OutcomeCandidate], pair: Sequence[str]
+) -> bool:
+    """Return whether a strong confidence has no outcome of its model: then somebody is asked."""
+    matched = {c.column for c in confidence if model_key(c.column, SAID_ROLES) in pair}
+    strong = {c.column for c in confidence if c.score >= 3}
+    plain = sum(o.score >= 2.6 and not model_of(o.column, GRADE_ROLES) for o in outcomes)
+    return bool(strong - matched) or 0 < plain < len(outcomes) - len(matched)

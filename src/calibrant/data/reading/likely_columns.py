@@ -10,30 +10,20 @@ from msgspec import structs
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.data.reading import FRACTION, PERCENT
-from calibrant.data.reading.candidates import (
+from calibrant.data.reading.candidates import OutcomeCandidate, SaidCandidate
+from calibrant.data.reading.cells import NEITHER, NO, REFUSALS, RIGHT, SURE, WRONG, YES, Column
+from calibrant.data.reading.names import share_a_stem, tokens
+from calibrant.data.reading.scales import (
     LEVELS,
     MIXED,
     RANK,
     RANK_DOWN,
-    OutcomeCandidate,
-    SaidCandidate,
     levels_of,
     scale_of,
-)
-from calibrant.data.reading.cells import (
-    NEITHER,
-    NO,
-    REFUSALS,
-    RIGHT,
-    SURE,
-    WRONG,
-    YES,
-    Column,
     to_scale,
     word_scale,
     word_values,
 )
-from calibrant.data.reading.names import share_a_stem, tokens
 
 _CODES = {"c", "i", "x", "up", "down"}
 _PARTLY = {"partially", "partly", "almost", "mostly", "half", "not", "non"}
@@ -93,8 +83,6 @@ def said_candidate(column: Column) -> SaidCandidate | None:
     if distinct.size == 1:
         result.score -= 1.5
         result.notes += (f"{column.name} is always {distinct[0]:g}.",)
-    if column.cells.text.sum() > 0.5 * column.height:
-        result.score -= 1
     result.notes += tuple(_cell_notes(column))
     return result
 
@@ -118,9 +106,16 @@ def _by_scale(column: Column, x: Floats, marked: Mask) -> SaidCandidate:
     inside = float(((x >= 0) & (x <= 1)).mean())
     logprob, unsure = roles.logprob - 0.7 * roles.other, roles.uncertainty - roles.other
     if logprob >= 1 and low < 0 and top <= 1e-6:
-        return _logprob(column, logprob)
+        note = f"{column.name} is read as a log-probability: exp({low:.2g}) = {np.exp(low):.2g}."
+        doubt = "" if re.search("avg|mean|norm|logprob$|logp$", column.name, re.I) else "logprob"
+        return _scaled(column, logprob + 2, "logprob", names=logprob, doubt=doubt, note=note)
     if unsure >= 1:
-        return _uncertainty(column, unsure, inside)
+        scale, doubt, score = RANK_DOWN, RANK, unsure - 0.5
+        note = f"A low {column.name} means sure; it has no scale."
+        if inside >= 0.995 and "entropy" not in column.tokens:
+            scale = doubt = "uncertainty"
+            score, note = unsure + 1, unsure_note(column.name)
+        return _scaled(column, score, scale, names=unsure, doubt=doubt, note=note)
     name = roles.confidence - roles.other
     score = name - 3.0 * (whole and x.size > _ID_ROWS and np.unique(x).size == x.size)
     if inside >= 0.97 or (marked.mean() > 0.5 and inside > 0.95):
@@ -140,23 +135,6 @@ def _scaled(
     return SaidCandidate(column.name, score, names, scale, values, doubt, (note,) if note else ())
 
 
-def _logprob(column: Column, names: float) -> SaidCandidate:
-    low = float(column.numbers.min())
-    note = f"{column.name} is read as a log-probability: exp({low:.2g}) = {np.exp(low):.2g}."
-    mean = re.search("avg|mean|norm|logprob$|logp$", column.name, re.I)
-    doubt = "" if mean else "logprob"
-    return _scaled(column, names + 2, "logprob", names=names, doubt=doubt, note=note)
-
-
-def _uncertainty(column: Column, names: float, inside: float) -> SaidCandidate:
-    scale, doubt, score = RANK_DOWN, RANK, names - 0.5
-    note = f"A low {column.name} means sure; it has no scale."
-    if inside >= 0.995 and "entropy" not in column.tokens:
-        scale = doubt = "uncertainty"
-        score, note = names + 1, unsure_note(column.name)
-    return _scaled(column, score, scale, names=names, doubt=doubt, note=note)
-
-
 def unsure_note(name: str) -> str:
     """Say that a column tells how unsure a model was."""
     return f"{name} says how unsure the model was: confidence is 1 - {name}."
@@ -164,10 +142,8 @@ def unsure_note(name: str) -> str:
 
 def _shares(column: Column, score: float, marked: Mask, top: float, inside: float) -> SaidCandidate:
     pair = marked.any() and (~marked).sum() > 0.01 * marked.size and top <= 1
-    note = ""
-    if inside < 1:
-        out = round((1 - inside) * column.numbers.size)
-        note = f"{out} of the values of {column.name} lie outside 0 to 1."
+    out = round((1 - inside) * column.numbers.size)
+    note = f"{out} of the values of {column.name} lie outside 0 to 1." if inside < 1 else ""
     if pair:
         note = f"{(~marked).mean():.0%} of the cells of {column.name} have no percent sign."
     scale = PERCENT if marked.mean() > 0.5 and not pair else FRACTION
@@ -175,8 +151,8 @@ def _shares(column: Column, score: float, marked: Mask, top: float, inside: floa
 
 
 def _levels_or_percent(column: Column, score: float, codes: Floats) -> SaidCandidate:
-    result, top = scale_of(codes, column.name), float(codes.max())
-    if result.doubt == MIXED:
+    doubt, top = scale_of(codes, column.name)[1], float(codes.max())
+    if doubt == MIXED:
         return _scaled(column, score + 2, MIXED, doubt=MIXED)
     if top <= 10:
         whole = bool((codes == np.round(codes)).all())
@@ -267,16 +243,8 @@ def _kind_of(word: str) -> str:
 
 def _against(column: Column) -> float:
     """Return what speaks against a column as an outcome by its name."""
-    roles = column.roles
-    peer = 0.0 if "accuracy" in column.tokens else 0.5 * roles.other
-    return peer + 0.7 * roles.text * (roles.right < 2)
-
-
-def _left_out(column: Column, remainder: set[str]) -> tuple[str, ...]:
-    if not remainder:
-        return ()
-    count, text = sum(column.words[word] for word in remainder), ", ".join(sorted(remainder))
-    return (f"{count:,} rows whose {column.name} is {text} are neither right nor wrong.",)
+    peer = 0.5 * column.roles.other * ("accuracy" not in column.tokens)
+    return peer + 0.7 * column.roles.text * (column.roles.right < 2)
 
 
 def _by_words(
@@ -284,7 +252,10 @@ def _by_words(
 ) -> OutcomeCandidate:
     """Return the reading of words for right and wrong, and of yes and no."""
     roles, (good, bad, yes, no) = column.roles, words
-    reverse, notes = roles.wrong >= 2, _left_out(column, remainder)
+    reverse, notes = roles.wrong >= 2, list[str]()
+    if remainder:
+        count, text = sum(column.words[word] for word in remainder), ", ".join(sorted(remainder))
+        notes = [f"{count:,} rows whose {column.name} is {text} are neither right nor wrong."]
     right, wrong = good | (no if reverse else yes), bad | (yes if reverse else no)
     score = -_against(column) - 2.0 * (len({*column.words} - remainder) < 2)
     if good | bad:

@@ -13,28 +13,24 @@ WORDS = data_beside(__file__, "words.toml")
 """Words in the names of columns and in cells, with what they mean."""
 
 
-def _weights() -> dict[str, dict[str, float]]:
-    by_token: dict[str, dict[str, float]] = {}
-    for role, words_of in WORDS["roles"].items():
-        for weight, words in words_of.items():
-            for word in words.split():
-                known_names = by_token.setdefault(word, {})
-                known_names[role] = max(float(weight), known_names.get(role, 0.0))
-    return by_token
-
-
-_WEIGHTS = _weights()
+_WEIGHTS: dict[str, dict[str, float]] = {}
+for _role, _words_of in WORDS["roles"].items():
+    # The strongest stand first, and count.
+    for _weight, _words in reversed(_words_of.items()):
+        for _word in _words.split():
+            _WEIGHTS.setdefault(_word, {})[_role] = float(_weight)
 _STEMS: dict[str, str] = WORDS["stems"]
 _KINDS = {kind: frozenset(words.split()) for kind, words in WORDS["kinds"].items()}
 _CALLED = {use: frozenset(words.split()) for use, words in WORDS["called"].items()}
 _BORDERS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
-_RIGHT = {"correct", "true", "right", "expected"}
-_ANSWERS = {"answer", "answers", "letter", "label", "option", "choice", "text", "class", "code"}
-_MADE = {"predicted", "prediction", "pred", "extracted", "parsed", "selected", "chosen"}
-_MADE |= {"generated", "self", "logprob"}
-_CHANCES = {"p", "prob", "probability"}
-_FAILURES = {"incorrect", "wrong", "error", "failure", "hallucination", "hallucinated"}
+_COMPOUNDS = [
+    rule | {"words": [frozenset(group.split()) for group in rule["words"]]}
+    for rule in WORDS["compounds"]
+]
+"""What words say together: where one of each group stands in a name, its weights are settled."""
+_OWN = frozenset(WORDS["own"]["answer"].split())
 _NAMING = {"name", "id", "short"}
+_TELLING = frozenset({"toxic", "toxicity", "entailment", "supported"})
 _MODIFIER, _PARENT = 0.7, 0.4
 
 
@@ -156,7 +152,15 @@ def _settled(result: dict[str, float], words: list[str], leaf: str) -> NameRoles
     parts, last = {*words}, token_weights(words[-1]) if words else {}
     answers = any(token_weights(word).get("answer", 0) >= 2 for word in words)
     names_answer = answers and ("answer" in last or not {*last} & {"right", "confidence", "wrong"})
-    _settle_compounds(result, parts, words, leaf)
+    if parts & _OWN and result.get("gold", 0.0) <= 1:
+        # An answer that was predicted or extracted is the model's own.
+        result["gold"] = 0.0
+    _settle_compounds(result, parts, words)
+    if last.get("other", 0.0) >= 3:
+        # Whether a format or a schema was correct says nothing of the answer.
+        result["right"] = 0.0
+    if re.search(r"(^|_)p\d+($|_)", leaf.lower()):
+        result["other"] = 3.0
     if parts & {"not", "non", "no"} and result.get("right"):
         result["wrong"] = result.pop("right")
     if result.get("uncertainty"):
@@ -173,53 +177,19 @@ def _settled(result: dict[str, float], words: list[str], leaf: str) -> NameRoles
     )
 
 
-def _settle_compounds(
-    result: dict[str, float], parts: set[str], words: list[str], leaf: str
-) -> None:
-    if parts & {"judge", "grader", "human"} and parts & {"score", "rating", "grade"}:
-        result["right"] = max(result.get("right", 0.0), 2.0)
-    if {*words} & _MADE and result.get("gold", 0.0) <= 1:
-        # An answer that was predicted or extracted is the model's own.
-        result["gold"] = 0.0
-    if words and token_weights(words[-1]).get("other", 0.0) >= 3:
-        # Whether a format or a schema was correct says nothing of the answer.
-        result["right"] = 0.0
-    if words == ["ok"]:
-        result["right"] = 3.0
-    if words[:1] in (["has"], ["contains"], ["hit"]) and "answer" in parts:
-        result |= {"right": 2.0, "answer": 0.0, "gold": 0.0}
-    if parts & _KINDS["metric"]:
-        result["other"] = 3.0
-    if parts & _RIGHT and parts & (_ANSWERS | {"position", "index"}):
-        result |= {"gold": 3.0, "right": 0.0}
-    _settle_chances(result, parts)
-    if parts & {"confidence", "conf"}:
-        _settle_confidence(result, parts)
-    top = parts & {"max", "top"} and parts & {"prob", "probability", "softmax", "logprob"}
-    norm = parts & {"normalized", "normalised", "norm"} and "length" in parts
-    # Of tokens, or of the first of them: a kind of entropy, not a number of tokens.
-    kind = {*words[-1:]} & {"entropy", "logprob", "logprobs"} and parts & {"token", "tokens"}
-    if top or norm or kind:
-        result["other"] = 0.0
-    if re.search(r"(^|_)p\d+($|_)", leaf.lower()):
-        result["other"] = 3.0
-
-
-def _settle_chances(result: dict[str, float], parts: set[str]) -> None:
-    """Settle what a probability is of: of a right answer a confidence, of a wrong one a doubt."""
-    if parts & _CHANCES and parts & _FAILURES:
-        result |= {"uncertainty": 3.0, "wrong": 0.0}
-    elif parts & (_RIGHT - {"expected"}) and parts & _CHANCES:
-        result |= {"confidence": 3.0, "right": 0.0}
-
-
-def _settle_confidence(result: dict[str, float], parts: set[str]) -> None:
-    """Settle what stands beside the word confidence: its mean is one still, its text is not."""
-    result["right"] = 0.0
-    if parts & {"avg", "mean", "max", "top", "parsed", "token"}:
-        result["other"] = min(result.get("other", 0.0), 0.5)
-    if parts & {"letter", "word", "text", "raw"}:
-        result["other"] = 2.0
+def _settle_compounds(result: dict[str, float], parts: set[str], words: Sequence[str]) -> None:
+    place = {
+        "first": {*words[:1]},
+        "last": {*words[-1:]},
+        "only": parts if len(words) < 2 else set(),
+    }
+    for rule in _COMPOUNDS:
+        first, *others = rule["words"]
+        if not (first & place.get(rule.get("place", ""), parts) and all(parts & o for o in others)):
+            continue
+        for role, weight in rule["weights"].items():
+            bound = {"least": max, "most": min}.get(rule.get("bound", ""))
+            result[role] = bound(result.get(role, 0.0), weight) if bound else weight
 
 
 def outcome_columns(names: Sequence[str], asked: str | None = None) -> list[str]:
@@ -241,13 +211,12 @@ def outcome_columns(names: Sequence[str], asked: str | None = None) -> list[str]
 
 def share_a_stem(left: Collection[str], right: Collection[str]) -> bool:
     """Return whether two names share a word that says no role: `toxicity_score` and `toxic`."""
-    left, right = ([word for word in words if _tells(word)] for words in (left, right))
+    left, right = (
+        [word for word in words if word in _TELLING or word not in _WEIGHTS]
+        for words in (left, right)
+    )
     return any(
         len(a) >= 4 and len(b) >= 4 and (a.startswith(b[:5]) or b.startswith(a[:5]))
         for a in left
         for b in right
     )
-
-
-def _tells(word: str) -> bool:
-    return word not in _WEIGHTS or word in ("toxic", "toxicity", "entailment", "supported")

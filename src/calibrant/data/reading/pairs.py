@@ -247,33 +247,18 @@ def set_grader(grader: Grader) -> None:
 
 
 class Derived(Struct, frozen=True):
-    """How the outcome is made, and the confidence where it is made too (`said`)."""
+    """How the outcome is made, and the confidence where it is made too (`said`).
+
+    `options` ask for it, `notes` are said about it.
+    """
 
     outcome: str
+    options: dict[str, str]
+    notes: tuple[str, ...]
+    gold: str
     answer: str = ""
-    gold: str = ""
     probs: str = ""
     said: str = ""
-
-    @property
-    def options(self) -> dict[str, str]:
-        """The options that ask for it."""
-        if self.probs:
-            return {"probs": self.probs, "correct": self.gold}
-        return {"answer": self.answer, "gold": self.gold}
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is said about it."""
-        if self.probs:
-            return (
-                f"The confidence is the highest of the class probabilities {self.probs}, and an "
-                f"answer is right where that class is {self.gold}.",
-            )
-        return (
-            f"An answer is right where {self.answer} is the same as {self.gold}; free text is "
-            "graded by rules for its meaning.",
-        )
 
     def applied(self, lazy: pl.LazyFrame) -> pl.LazyFrame:
         """Return the table with the columns that are made."""
@@ -291,10 +276,9 @@ class Derived(Struct, frozen=True):
         pushed = [f"{what}_pushdown" for what in ("predicate", "projection", "slice")]
         return lazy.map_batches(make, schema=pl.Schema(made), **dict.fromkeys(pushed, False))
 
-    def _classes(self, frame: pl.DataFrame, own: Sequence[str]) -> pl.DataFrame:
+    def _classes(self, frame: pl.DataFrame, own: Mapping[str, str]) -> pl.DataFrame:
         values = np.stack([parse_numbers(frame[name]).values for name in own])
-        classes = [class_of(name, self.probs) for name in own]
-        statement, right = top_class(values, classes, frame[self.gold])
+        statement, right = top_class(values, [*own.values()], frame[self.gold])
         return frame.with_columns(
             _words(self.outcome, right), pl.Series(self.said, statement).fill_nan(None)
         )
@@ -306,7 +290,12 @@ class Derived(Struct, frozen=True):
             values, known = _compared(answer, gold)
             right = _equal(values, known) if _is_closed(values, known) else None
         if right is None:
-            right = _by_meaning(frame, self.answer, self.gold, question)
+            if not _GRADERS:
+                rule = f"{self.answer} holds free text, which nothing here grades by meaning"
+                raise UnavailableError(rule, hint="grade the answers first")
+            columns = [_listed(frame, name) for name in (self.answer, self.gold, question)]
+            grades = _GRADERS[0](*columns)
+            right = np.array([np.nan if grade is None else float(grade) for grade in grades])
         column = _words(self.outcome, right)
         lacking = answer.cast(pl.String).str.strip_chars().fill_null("").eq("")
         return frame.with_columns(
@@ -320,15 +309,6 @@ def _words(name: str, right: Floats) -> pl.Series:
     return pl.Series(name, [str(w) if k else None for w, k in zip(words, finite, strict=True)])
 
 
-def _by_meaning(frame: pl.DataFrame, answer: str, gold: str, question: str) -> Floats:
-    if not _GRADERS:
-        rule = f"{answer} holds free text, which nothing here grades by meaning"
-        raise UnavailableError(rule, hint="grade the answers first")
-    columns = [_listed(frame, name) for name in (answer, gold, question)]
-    grades = _GRADERS[0](*columns)
-    return np.array([np.nan if grade is None else float(grade) for grade in grades])
-
-
 def _listed(frame: pl.DataFrame, name: str) -> list[Any]:
     """Return cells as they are graded: texts, or lists of texts that are all right."""
     cells = frame[name] if name else pl.repeat("", frame.height, eager=True)
@@ -337,37 +317,31 @@ def _listed(frame: pl.DataFrame, name: str) -> list[Any]:
     return cells.cast(pl.String).fill_null("").to_list()
 
 
-def class_columns(names: Iterable[str], probs: str, label: str) -> list[str]:
-    """Return the columns of class probabilities beside a label; at least two are asked for."""
-    matches = [name for name in names if _fits(name, probs) and name != label]
+def class_columns(names: Iterable[str], probs: str, label: str) -> dict[str, str]:
+    """Return the columns of class probabilities beside a label, each with its class.
+
+    `probs` is what they share, or lists them; at least two are asked for.
+
+    Examples
+    --------
+    >>> class_columns(["id", "p_spam", "p_ham", "y"], "p_", "y")
+    {'p_spam': 'spam', 'p_ham': 'ham'}
+    >>> class_columns(["A", "B", "y"], "A,B", "y"), class_columns(["a_p", "b_p"], "*_p", "y")
+    ({'A': 'a', 'B': 'b'}, {'a_p': 'a', 'b_p': 'b'})
+    """
+    listed = probs.split(",") if "," in probs else []
+    start, end = ("", probs[1:]) if probs.startswith("*") else (probs.removesuffix("*"), "")
+    matches = {
+        name: name.removeprefix(start).removesuffix(end).lower()
+        for name in names
+        if name not in (label, start, end)
+        and (name in listed if listed else name.startswith(start) and name.endswith(end))
+    }
     if len(matches) < 2:
         hint = Hint("name what they share: {probs} for p_a, p_b ..", probs="p_")
         rule = Hint("{probs} takes at least two columns, and {0} fits", len(matches))
         raise InputError(rule, hint=hint)
     return matches
-
-
-def _fits(name: str, probs: str) -> bool:
-    """Return whether a column holds one of the probabilities: `p_`, `*_prob` or `A,B,C`."""
-    if "," in probs:
-        return name in probs.split(",")
-    if probs.startswith("*"):
-        return name.endswith(probs[1:]) and name != probs[1:]
-    prefix = probs.removesuffix("*")
-    return name.startswith(prefix) and name != prefix
-
-
-def class_of(name: str, probs: str) -> str:
-    """Return the class that a column is about.
-
-    Examples
-    --------
-    >>> class_of("p_spam", "p_"), class_of("spam_prob", "*_prob"), class_of("B", "A,B")
-    ('spam', 'spam', 'b')
-    """
-    if probs.startswith("*"):
-        return name.removesuffix(probs[1:]).lower()
-    return name.removeprefix(probs.removesuffix("*")).lower()
 
 
 def derived_of(asked: Mapping[str, str | None], names: Sequence[str]) -> Derived:
@@ -378,7 +352,11 @@ def derived_of(asked: Mapping[str, str | None], names: Sequence[str]) -> Derived
         if not label:
             rule = Hint("{probs} needs the column of the true class")
             raise InputError(rule, hint=Hint("name it: {correct}", correct="label"))
-        return Derived(f"top class = {label}", gold=label, probs=probs, said=f"highest {probs}")
+        options = {"probs": probs, "correct": label}
+        note = f"The confidence is the highest of the class probabilities {probs}, and an answer "
+        note += f"is right where that class is {label}."
+        name, said = f"top class = {label}", f"highest {probs}"
+        return Derived(name, options, (note,), label, probs=probs, said=said)
     answer = asked.get("answer")
     if answer is None and names:
         called = columns_called("answer", names)
@@ -386,4 +364,6 @@ def derived_of(asked: Mapping[str, str | None], names: Sequence[str]) -> Derived
     if not answer or not gold:
         rule = Hint("{gold} needs the column of the answers")
         raise InputError(rule, hint=Hint("name it: {answer}", answer="answer"))
-    return Derived(f"{answer} = {gold}", answer=answer, gold=gold)
+    note = f"An answer is right where {answer} is the same as {gold}; free text is graded by rules "
+    note += "for its meaning."
+    return Derived(f"{answer} = {gold}", {"answer": answer, "gold": gold}, (note,), gold, answer)

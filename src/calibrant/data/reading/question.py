@@ -78,7 +78,7 @@ def reading_question(
     decision: ReadingDecision,
     fixed: Mapping[str, str | None],
     height: int,
-    more: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any],
 ) -> QuestionError:
     """Return the question: what is doubtful, and at most three readings with their numbers.
 
@@ -87,7 +87,7 @@ def reading_question(
     why = " ".join(_DOUBTS[doubt] for doubt in decision.doubts if doubt in _DOUBTS)
     notes = " ".join(dict.fromkeys(decision.choices[0].notes))
     readings = tuple(
-        PossibleReading(_told(choice, height), {**options_of(choice, fixed), **(more or {})})
+        PossibleReading(_told(choice, height), {**options_of(choice, fixed), **more})
         for choice in decision.choices
     )
     rule = " ".join(part for part in ("Which columns are meant?", why, notes) if part)
@@ -140,34 +140,27 @@ def refusal(
     if lacks not in ("confidence", "outcome"):
         lacks = "confidence" if first == "confidence" else "outcome"
         result = next((n for role in ("confidence", "correct") for n in chosen.get(role, ())), "")
-        if not result:
-            return _neither(why, names)
-    if lacks == "confidence":
-        rule = f"there are grades ({result}), but there is no column 'confidence'"
-        if " = " in result and (draws := sampled_columns(names)):
+    display, listing = result.replace(",", ", "), ", ".join(names[:12])
+    draws = sampled_columns(names)
+    if not result:
+        rule = why or "there is neither a confidence nor an outcome here: no column 'confidence'"
+        if draws and not why:
             return UnavailableError(rule, hint=_grade_draws(draws, names))
-        hint = Hint("name it with {confidence} (there are: {0})", ", ".join(names[:12]))
+        text = "name both with {confidence} and {correct} (there are: {0})"
+        return InputError(rule, hint=Hint(text, listing))
+    if lacks == "confidence":
+        rule = f"there are grades ({display}), but there is no column 'confidence'"
+        if draws and " = " in result:
+            return UnavailableError(rule, hint=_grade_draws(draws, names))
+        hint = Hint("name it with {confidence} (there are: {0})", listing)
         error = NoConfidenceError(rule, hint=hint)
         error.graded = tuple(name for name in result.split(",") if name in names)
         return error
-    rule = (
-        f"there is a confidence ({result}), but no column 'correct': calibration needs a right or "
-        "wrong for each answer"
-    )
-    hint = Hint(
-        "name that column with {correct} (there are: {0}); without one, label a batch: `{next}`",
-        ", ".join(names[:12]),
-        next=Call("label next", TABLE, out="batch.csv"),
-    )
-    return UnavailableError(rule, hint=hint)
-
-
-def _neither(why: str, names: Sequence[str]) -> InputError:
-    rule = why or "there is neither a confidence nor an outcome here: no column 'confidence'"
-    if not why and (draws := sampled_columns(names)):
-        return UnavailableError(rule, hint=_grade_draws(draws, names))
-    hint = Hint("name both with {confidence} and {correct} (there are: {0})", ", ".join(names[:12]))
-    return InputError(rule, hint=hint)
+    rule = f"there is a confidence ({display}), but no column 'correct': "
+    rule += "calibration needs a right or wrong for each answer"
+    step = "name that column with {correct} (there are: {0}); without one, label a batch: `{next}`"
+    batch = Call("label next", TABLE, out="batch.csv")
+    return UnavailableError(rule, hint=Hint(step, listing, next=batch))
 
 
 def sampled_columns(names: Sequence[str]) -> list[str]:
@@ -201,12 +194,8 @@ def _grade_draws(draws: Sequence[str], names: Sequence[str]) -> Hint:
     if len(known) == 1:
         call = Call("audit", TABLE, samples=",".join(draws), reference=known[0])
         return Hint(text + "`{call}`", columns, call=call)
-    return Hint(
-        text + "{samples} and {reference} with the column of right answers (there are: {1})",
-        columns,
-        ", ".join(names),
-        samples=",".join(draws),
-    )
+    text += "{samples} and {reference} with the column of right answers (there are: {1})"
+    return Hint(text, columns, ", ".join(names), samples=",".join(draws))
 
 
 def right_of_errors(column: pl.Series) -> tuple[str | None, str]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 from msgspec import structs
 
-from calibrant.core.arrays import Floats
 from calibrant.data.reading import FRACTION, PERCENT
 from calibrant.data.reading.candidates import (
-    LEVELS,
-    MIXED,
     Match,
     OutcomeCandidate,
     ReadingChoice,
@@ -22,29 +19,24 @@ from calibrant.data.reading.candidates import (
     match,
     say_the_same,
 )
-from calibrant.data.reading.cells import Column, to_scale
+from calibrant.data.reading.cells import Column
 from calibrant.data.reading.likely_columns import turned, unsure_note
 from calibrant.data.reading.names import name_roles, share_a_stem, tokens
+from calibrant.data.reading.scales import LEVELS, MIXED, to_scale
 
 _LEAST_ROWS, _LEAST_THRESHOLD = 20, 15
 _SAME, _OPPOSITE, _OTHER = 0.97, 0.03, 0.85
 _SETTLED = frozenset({"error", "word", "letters", "leftover", "decision"})
 
 
-def verify(
-    outcomes: Sequence[OutcomeCandidate],
-    pairs: Sequence[OutcomeCandidate],
-    columns: Mapping[str, Column],
-) -> None:
+def verify(outcomes: Sequence[OutcomeCandidate], pairs: Sequence[OutcomeCandidate]) -> None:
     """Hold outcomes against pairs: a flag that says where two columns are equal is no guess."""
     for outcome in outcomes:
         if outcome.graded or outcome.happened:
             continue
         for pair in pairs[:8]:
-            answers = columns[pair.answer].roles.answer
-            if outcome.column in (pair.answer, pair.gold) or pair.score < 2.4 or answers < 1.4:
-                continue
-            if _settled_by(outcome, pair):
+            own = outcome.column in (pair.answer, pair.gold) or pair.score < 2.4
+            if not own and name_roles(pair.answer).answer >= 1.4 and _settled_by(outcome, pair):
                 break
 
 
@@ -69,37 +61,29 @@ def _settled_by(outcome: OutcomeCandidate, pair: OutcomeCandidate) -> bool:
 
 
 def lift_by_association(
-    scores: Sequence[SaidCandidate],
-    outcomes: Sequence[OutcomeCandidate],
-    columns: Mapping[str, Column],
+    scores: Sequence[SaidCandidate], outcomes: Sequence[OutcomeCandidate]
 ) -> None:
     """Lift nameless columns that go together to where somebody is asked, never to be taken."""
     for candidate, outcome in _apart(scores, outcomes):
         hit = match(candidate, outcome)
         if abs(hit.z) <= 5 or not 0.001 < hit.auroc < 0.999:
             continue
-        weak = 0.5 < outcome.score < 2 and not columns[outcome.column].roles.names_answer
+        weak = 0.5 < outcome.score < 2 and not name_roles(outcome.column).names_answer
         if candidate.score >= 2 and candidate.named >= 1 and weak:
             outcome.score, outcome.doubt = 2.0, outcome.doubt or "unsure"
-        peer = columns[candidate.column].roles.other if candidate.column in columns else 0
-        nameless = candidate.named < 1 and candidate.score < 2.2 and peer < 2
-        if outcome.score >= 2.05 and nameless:
+        nameless = candidate.named < 1 and candidate.score < 2.2
+        if outcome.score >= 2.05 and nameless and name_roles(candidate.column).other < 2:
             candidate.score, candidate.doubt = 2.2, candidate.doubt or "unsure"
 
 
-def lift_neutral(
-    scores: Sequence[SaidCandidate],
-    outcomes: Sequence[OutcomeCandidate],
-    columns: Mapping[str, Column],
-) -> None:
+def lift_neutral(scores: Sequence[SaidCandidate], outcomes: Sequence[OutcomeCandidate]) -> None:
     """Lift a share and a yes or no that go together where no name says anything: it is asked."""
     if any(c.score >= 2 for c in scores) or any(o.score >= 1.9 for o in outcomes):
         return
     for candidate, outcome in _apart(scores, outcomes):
-        roles, own = columns[outcome.column].roles, columns[candidate.column].roles
+        roles, own = name_roles(outcome.column), name_roles(candidate.column)
         peer = max(roles.other, roles.text, roles.names_answer, own.other)
-        shares = candidate.scale in ("fraction", "percent") and not candidate.doubt
-        if peer or not shares or outcome.graded:
+        if peer or candidate.scale not in (FRACTION, PERCENT) or candidate.doubt or outcome.graded:
             continue
         hit = match(candidate, outcome)
         if abs(hit.z) > 5 and not is_threshold(candidate, outcome, hit):
@@ -116,13 +100,10 @@ def _apart(
 
 def are_linked(confidence: SaidCandidate, outcome: OutcomeCandidate) -> bool:
     """Return whether the names of the two belong together: `x` and `x_outcome`, a shared stem."""
-    left, right = (
-        re.sub(r"\W|_", "", name.lower()) for name in (confidence.column, outcome.column)
-    )
+    left, right = (re.sub(r"\W|_", "", c.column.lower()) for c in (confidence, outcome))
+    names = [tokens(outcome.column), *([outcome.right] if outcome.happened else [])]
     words = tokens(confidence.column)
-    if right.startswith(left) or share_a_stem(words, tokens(outcome.column)):
-        return True
-    return outcome.happened and share_a_stem(words, outcome.right)
+    return right.startswith(left) or any(share_a_stem(words, name) for name in names)
 
 
 def is_threshold(confidence: SaidCandidate, outcome: OutcomeCandidate, found: Match) -> bool:
@@ -191,10 +172,11 @@ def _beats(best: ReadingChoice, rival: ReadingChoice, mine: set[str]) -> bool:
     return (own and distance and not outranked) or say_the_same(best.outcome, outcome)
 
 
-def is_weak(
-    best: ReadingChoice, near: Sequence[ReadingChoice], is_alone: Callable[[OutcomeCandidate], bool]
-) -> bool:
-    """Return whether names and content together do not carry the reading."""
+def is_weak(best: ReadingChoice, near: Sequence[ReadingChoice], alone: bool) -> bool:
+    """Return whether names and content together do not carry the reading.
+
+    `alone` says that no other column may be the outcome.
+    """
     confidence, outcome, result = best.said[0], best.outcome, best.match
     weak = confidence.score < SAID_LEAST or outcome.score < OUTCOME_LEAST
     if confidence.probs or result is None:
@@ -205,18 +187,13 @@ def is_weak(
     roles, linked = name_roles(outcome.column), are_linked(confidence, outcome)
     is_known = outcome.score >= 3.2 and bool({*outcome.right} & _PLAIN)
     core = roles.graded >= _CORE or outcome.verified or is_known
-    if linked and agrees and result.z > 4:
-        if confidence.score >= 2.5 and outcome.score >= 1.9 and not outcome.doubt:
-            weak = False
-        if outcome.doubt == "unsure" and not outcome.notes:
-            best.doubts = tuple(doubt for doubt in best.doubts if doubt != "unsure")
     # A similarity to the right answer goes with the outcome, and is no confidence.
     measurements = name_roles(confidence.column).measure and not linked
     if confidence.named < 2 and (measurements or not (agrees and (core or linked))):
         weak = True
     weak = weak or not (core or linked or agrees)
     clear = confidence.named >= 2.5 and not near
-    if agrees and clear and is_alone(outcome):
+    if agrees and clear and alone:
         return False
     strong = clear and not outcome.doubt and outcome.score >= 2
     if weak and strong and roles.right >= 1 > roles.gold and result.auroc > 0.6 and result.z > 4:
@@ -232,10 +209,11 @@ def is_turned(choice: ReadingChoice) -> bool:
     return result is not None and result.z < -_SURELY and not is_known
 
 
-def by_evidence(choices: Sequence[ReadingChoice]) -> list[ReadingChoice]:
+def in_order(choices: Sequence[ReadingChoice]) -> tuple[ReadingChoice, ...]:
     """Return readings in the order of what speaks for them, beside names how well they go together.
 
-    Whose confidence it is, and what was done with an answer, is asked about last.
+    Whose confidence it is, and what was done with an answer, is asked about last; a column of
+    grades goes before the comparison of two columns.
     """
 
     def weight(choice: ReadingChoice) -> float:
@@ -245,21 +223,17 @@ def by_evidence(choices: Sequence[ReadingChoice]) -> list[ReadingChoice]:
         strange = 1.5 * bool({"whose", "decision"} & {choice.said[0].doubt, choice.outcome.doubt})
         return choice.score + joint - strange
 
-    return sorted(choices, key=weight, reverse=True)
-
-
-def graded_first(choices: Sequence[ReadingChoice]) -> tuple[ReadingChoice, ...]:
-    """Return readings with a column of grades before the one that compares two columns."""
-    first = choices[0]
+    ordered = sorted(choices, key=weight, reverse=True)
+    first = ordered[0]
     graded = [
         choice
-        for choice in choices
-        if not (choice.outcome.pair or choice.doubts or choice.outcome.doubt)
+        for choice in ordered
+        if first.outcome.pair
+        and not (choice.outcome.pair or choice.doubts or choice.outcome.doubt)
         and choice.said[0].column == first.said[0].column
         and choice.outcome.score >= OUTCOME_LEAST
     ]
-    graded = graded if first.outcome.pair else []
-    return (*graded, *(choice for choice in choices if choice not in graded))
+    return (*graded, *(choice for choice in ordered if choice not in graded))
 
 
 _OF_OUTCOME = frozenset({"direction", "error", "word", "letters", "decision", "unsure"})
@@ -270,10 +244,9 @@ def variants(
 ) -> list[ReadingChoice]:
     """Return the readings that differ from the best one in what is doubtful."""
     request, confidence = {*doubts}, best.said[0]
-    matches = []
+    column, matches = columns.get(confidence.column), []
     if request & _OF_OUTCOME and not best.outcome.pair:
-        matches += _turned(best, request, columns)
-    column = columns.get(confidence.column)
+        matches += _turned(best, request, column)
     if column is None or best.models:
         return matches
     if LEVELS in request:
@@ -281,44 +254,36 @@ def variants(
         peer = "0" if low == "1" else "1"
         lowest = np.min(column.numbers[column.numbers >= 0], initial=float(high))
         if float(peer) <= lowest:
-            matches = [_on_scale(best, column, f"{peer}-{high}"), *matches]
+            matches = [_rescaled(best, column, f"{peer}-{high}"), *matches]
         if high == "10":
-            matches.append(_on_scale(best, column, PERCENT))
+            matches.append(_rescaled(best, column, PERCENT))
     if MIXED in request:
-        matches = [_on_scale(best, column, PERCENT), *matches]
+        matches = [_rescaled(best, column, PERCENT), *matches]
     if "uncertainty" in request:
         note = f"{confidence.column} says how sure the model was."
-        matches = [_on_scale(best, column, FRACTION, note), *matches]
+        matches = [_rescaled(best, column, FRACTION, note), *matches]
     return matches
 
 
-def _on_scale(best: ReadingChoice, column: Column, scale: str, note: str = "") -> ReadingChoice:
+def _rescaled(choice: ReadingChoice, column: Column, scale: str, note: str = "") -> ReadingChoice:
     values = to_scale(column.cells.values, column.cells.marked, scale)
-    return _rescaled(best, scale, values, note or f"{column.name} is written as {scale}.")
-
-
-def _unsure(choice: ReadingChoice) -> ReadingChoice:
-    confidence = choice.said[0]
-    return _rescaled(choice, "uncertainty", 1 - confidence.values, unsure_note(confidence.column))
-
-
-def _rescaled(choice: ReadingChoice, scale: str, values: Floats, note: str) -> ReadingChoice:
+    note = note or f"{column.name} is written as {scale}."
     peer = structs.replace(choice.said[0], scale=scale, values=values, doubt="", notes=(note,))
     return structs.replace(choice, said=(peer,), notes=(note, *choice.outcome.notes), doubts=())
 
 
-def _turned(
-    best: ReadingChoice, request: set[str], columns: Mapping[str, Column]
-) -> list[ReadingChoice]:
+def _turned(best: ReadingChoice, request: set[str], column: Column | None) -> list[ReadingChoice]:
     """Return the reading with right and wrong, or sure and unsure, exchanged."""
     confidence, outcome = best.said[0], best.outcome
-    flipped, roles = turned(outcome), columns[outcome.column].roles
-    weak = confidence.named < 2 and confidence.scale in (FRACTION, PERCENT)
-    if "direction" in request and weak and (outcome.verified or roles.graded >= 2):
-        return [_unsure(best)]
+    flipped, roles = turned(outcome), name_roles(outcome.column)
     reverse = structs.replace(best, outcome=flipped, notes=(*confidence.notes, *flipped.notes))
-    if not weak or roles.graded >= _CORE or outcome.verified:
+    if column is None or confidence.named >= 2 or confidence.scale not in (FRACTION, PERCENT):
+        return [reverse]
+    unsure = _rescaled(best, column, "uncertainty", unsure_note(column.name))
+    if "direction" in request and (outcome.verified or roles.graded >= 2):
+        return [unsure]
+    if roles.graded >= _CORE or outcome.verified:
         return [reverse]
     if best.match is not None and best.match.auroc >= 0.5:
-        return [_unsure(reverse), reverse]
-    return [reverse, _unsure(best)]
+        return [_rescaled(reverse, column, "uncertainty", unsure_note(column.name)), reverse]
+    return [reverse, unsure]

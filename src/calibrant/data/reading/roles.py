@@ -1,22 +1,26 @@
 """Which column plays which role: those that are named, and the others by name and content."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import polars as pl
 from msgspec import Struct, structs
 
 from calibrant.core.errors import InputError, require_known
-from calibrant.data.reading.assignment import ASK, REFUSE, Named, ReadingDecision, decide
-from calibrant.data.reading.candidates import ReadingChoice
-from calibrant.data.reading.cells import Column
+from calibrant.data.reading.assignment import ASK, REFUSE, TAKE, Named, ReadingDecision, decide
+from calibrant.data.reading.candidates import (
+    Peek,
+    ReadingChoice,
+    model_column,
+    model_of,
+    models_and_questions,
+)
+from calibrant.data.reading.cells import Column, is_outcome
 from calibrant.data.reading.likely_columns import said_candidates
-from calibrant.data.reading.models import Peek, model_column, model_of, models_and_questions
 from calibrant.data.reading.names import columns_called, model_columns
 from calibrant.data.reading.pairs import Derived, derived_of
 from calibrant.data.reading.question import options_of, reading_question, refusal
-from calibrant.data.reading.typed import is_outcome
 
 Sample: TypeAlias = Callable[[], pl.DataFrame]
 """Reads some rows of a table with all columns."""
@@ -61,26 +65,8 @@ def require_column(
     return column
 
 
-def require_one_name(used: Iterable[str], names: Sequence[str]) -> None:
-    """Refuse a column in use whose name another has too: a reader gave that one a number."""
-    for name in used:
-        again = re.compile(re.escape(name) + r" \[\d+\]")
-        if count := sum(again.fullmatch(peer) is not None for peer in names):
-            rule = f"the header names the column {name!r} {count + 1} times"
-            raise InputError(rule, hint="rename one of them")
-
-
-def resolve_roles(
-    names: list[str],
-    asked: Mapping[str, str | None],
-    peek: Peek,
-    sample: Sample,
-    *,
-    optional: Sequence[str] = (),
-    crossed: Sequence[str] | None = None,
-    beside_others: bool = False,
-) -> Roles:
-    """Map each role to its columns; only confidence and correct must exist.
+class RoleSearch:
+    """The search for the column of each role; only confidence and correct must exist.
 
     Parameters
     ----------
@@ -94,154 +80,181 @@ def resolve_roles(
         Reads some rows, where names alone say too little.
     optional
         Roles that need no column although they usually do.
-    crossed
-        Columns that may name models and questions by what they hold; None does not look at any.
-    beside_others
-        Other tables are read beside this one: numbers of questions tell which rows belong together.
     """
-    targets = {role: target for role in ROLES if (target := asked.get(role)) is not None}
-    columns = {role: _asked(role, target, names) for role, target in targets.items()}
-    roles = _judged(names, columns, asked, peek, sample, optional)
-    guessed = list(roles.guessed)
-    for role in ROLES:
-        if role in columns:
-            continue
-        if role == "model" and not roles.models:
-            choice, peers = model_column(
-                [n for n in names if n not in _taken(columns)], peek, by_name=crossed is None
-            )
-            roles = structs.replace(roles, same={role: peers} if peers else {})
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        asked: Mapping[str, str | None],
+        peek: Peek,
+        sample: Sample,
+        optional: Sequence[str] = (),
+    ) -> None:
+        self.names, self.asked, self.optional = names, asked, optional
+        self.peek, self.sample = peek, sample
+        targets = {role: target for role in ROLES if (target := asked.get(role)) is not None}
+        self.columns = {role: _asked(role, target, names) for role, target in targets.items()}
+
+    @property
+    def taken(self) -> set[str]:
+        """All columns that play a role."""
+        return {name for subset in self.columns.values() for name in subset}
+
+    def roles(self, crossed: Sequence[str] | None = None, *, beside_others: bool = False) -> Roles:
+        """Return the columns by role.
+
+        Parameters
+        ----------
+        crossed
+            Columns that may name models and questions by what they hold; None looks at none.
+        beside_others
+            Other tables are read beside this one: numbers of questions tell which rows belong
+            together.
+        """
+        columns, names, by_name = self.columns, self.names, bool(self.columns)
+        roles = self._judged()
+        guessed = list(roles.guessed)
+        for role in ROLES:
+            if role in columns:
+                continue
+            remainder = [name for name in names if name not in self.taken]
+            called = columns_called(role, remainder) if role == "question_id" else []
+            choice = called[0] if len(called) == 1 else None
+            if role == "model" and not roles.models:
+                choice, peers = model_column(remainder, self.peek, by_name=crossed is None)
+                roles = structs.replace(roles, same={role: peers} if peers else {})
+            elif role in remainder and role != "cluster":
+                choice = role
+            columns[role] = [] if choice is None else [choice]
+            guessed += [role] if choice is not None and choice != role else []
+        if crossed is not None and not roles.models:
+            by_content = self._by_content(crossed, beside_others)
+            columns |= by_content
+            guessed += by_content
+        for name in () if roles.models else sorted(self.taken):
+            # A reader gave the second column of a name a number.
+            again = re.compile(re.escape(name) + r" \[\d+\]")
+            if count := sum(again.fullmatch(peer) is not None for peer in names):
+                rule = f"the header names the column {name!r} {count + 1} times"
+                raise InputError(rule, hint="rename one of them")
+        models = roles.models or _models_beside(columns, by_name)
+        order = {role: columns[role] for role in ROLES}
+        all_guessed = tuple(sorted({*guessed}, key=ROLES.index))
+        roles = structs.replace(roles, columns=order, guessed=all_guessed, models=models)
+        texts = columns_called("question_text", names) if crossed is not None else []
+        if not texts or columns["question_id"]:
+            return roles
+        order["question_id"] = texts[:1]
+        return structs.replace(roles, guessed=(*all_guessed, "question_id"), text=texts[0])
+
+    def _by_content(self, crossed: Sequence[str], beside_others: bool) -> dict[str, list[str]]:
+        """Return the columns of models and questions that no name tells."""
+        texts = self.columns["question_id"] or columns_called("question_text", crossed)[:1]
+        if texts and self.columns["model"]:
+            return {}
+        rows, used = self.sample(), {*self.taken, *texts}
+        remainder = [name for name in crossed if name not in used and name in rows.columns]
+        columns = {**self.columns, "question_id": texts}
+        model, ids = models_and_questions(rows.select(remainder), columns, self.peek)
+        if not (ids or texts) and beside_others:
+            numbers = [name for name in remainder if name.strip() == "#"]
+            ids = [
+                name
+                for name in [*numbers, *columns_called("number", remainder)]
+                if not (values := self.peek([name])[name]).null_count() and values.is_unique().all()
+            ][:1]
+        return {**({"model": [model]} if model else {}), **({"question_id": ids} if ids else {})}
+
+    def _judged(self) -> Roles:
+        """Find confidence and outcome, and add them to the columns; others are not looked at."""
+        columns, request = self.columns, self.asked
+        derived: Derived | None = None
+        if request.get("gold") or request.get("probs"):
+            derived = derived_of(request, self.names)
+            columns |= {"confidence": [derived.said]} if derived.said else {}
+            columns["correct"] = [derived.outcome]
+            roles = Roles(columns, derived=derived, notes=derived.notes, options=derived.options)
+            if "confidence" in columns:
+                return roles
         else:
-            choice = _by_name(role, names, columns)
-        columns[role] = [] if choice is None else [choice]
-        guessed += [role] if choice is not None and choice != role else []
-    if crossed is not None and not roles.models:
-        by_content = _by_content(crossed, columns, peek, sample, beside_others)
-        columns |= by_content
-        guessed += by_content
-    require_one_name([name for name in _taken(columns) if not roles.models], names)
-    models = roles.models or _models_beside(columns, bool(targets))
-    order = {role: columns[role] for role in ROLES}
-    all_guessed = tuple(sorted({*guessed}, key=ROLES.index))
-    roles = structs.replace(roles, columns=order, guessed=all_guessed, models=models)
-    texts = columns_called("question_text", names) if crossed is not None else []
-    if not texts or columns["question_id"]:
-        return roles
-    order["question_id"] = texts[:1]
-    return structs.replace(roles, guessed=(*all_guessed, "question_id"), text=texts[0])
-
-
-def _by_content(
-    crossed: Sequence[str],
-    columns: Mapping[str, list[str]],
-    peek: Peek,
-    sample: Sample,
-    beside_others: bool,
-) -> dict[str, list[str]]:
-    """Return the columns of models and questions that no name tells."""
-    texts = columns["question_id"] or columns_called("question_text", crossed)[:1]
-    remainder = [name for name in crossed if name not in {*_taken(columns), *texts}]
-    if texts and columns["model"]:
-        return {}
-    rows = sample()
-    remainder = [name for name in remainder if name in rows.columns]
-    model, ids = models_and_questions(
-        rows.select(remainder), {**columns, "question_id": texts}, peek
-    )
-    if not (ids or texts) and beside_others:
-        numbers = [name for name in remainder if name.strip() == "#"]
-        ids = [
-            name
-            for name in [*numbers, *columns_called("number", remainder)]
-            if not (values := peek([name])[name]).null_count() and values.is_unique().all()
-        ][:1]
-    return {**({"model": [model]} if model else {}), **({"question_id": ids} if ids else {})}
-
-
-def _by_name(role: str, names: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the column of a role that is told by its name alone."""
-    if role in names and role != "cluster" and role not in _taken(columns):
-        return role
-    if role != "question_id":
-        return None
-    called = [name for name in columns_called(role, names) if name not in _taken(columns)]
-    return called[0] if len(called) == 1 else None
-
-
-def _taken(columns: Mapping[str, Sequence[str]]) -> set[str]:
-    return {name for subset in columns.values() for name in subset}
-
-
-def _judged(
-    names: Sequence[str],
-    columns: dict[str, list[str]],
-    request: Mapping[str, str | None],
-    peek: Peek,
-    sample: Sample,
-    optional: Sequence[str],
-) -> Roles:
-    """Find confidence and outcome, and add them to the columns; others are not looked at."""
-    if request.get("gold") or request.get("probs"):
-        derived = derived_of(request, names)
-        confidence, outcome = derived.said, derived.outcome
-        columns |= {"confidence": [confidence]} if confidence else {}
-        columns["correct"] = [outcome]
-        roles = Roles(columns, derived=derived, notes=derived.notes, options=derived.options)
-        if "confidence" in columns:
+            roles = Roles(columns)
+            # The schema's own names are taken where their columns hold what they say.
+            own = [role for role in _REQUIRED if role in self.names and role not in columns]
+            columns |= {role: [role] for role in own if self._holds(role)}
+        if all(role in columns for role in _REQUIRED):
             return roles
-    else:
-        roles = Roles(columns)
+        rows = self.sample()
+        said, graded = (tuple(columns.get(role, ())) for role in _REQUIRED)
+        named = Named(said, graded, frozenset(self.taken.difference(said, graded)))
+        if derived is not None:
+            rows = derived.applied(rows.lazy()).collect()
+        decision = decide(rows, named)
+        if all(role in columns or role in self.optional for role in _REQUIRED):
+            return self._with_confidence(rows, decision, roles)
+        if decision.kind == REFUSE:
+            if "correct" in self.names and "correct" not in columns and "confidence" in columns:
+                columns["correct"] = ["correct"]
+                return roles
+            first = next(role for role in _REQUIRED if role not in columns)
+            raise refusal(decision.why, self.names, columns, first)
+        if decision.kind == ASK and (doubts := _open(decision, request)):
+            # Ids of questions that stand in several rows of a model: a command says so.
+            ids = [*columns.get("question_id", columns_called("question_id", rows.columns))]
+            keys = [*columns.get("model", model_columns(rows.columns)), *columns.get("method", ())]
+            alone = len(ids) == 1 and not request.get("repeats")
+            again = alone and rows.select(*dict.fromkeys([*ids, *keys])).is_duplicated().any()
+            more, decision.doubts = {"repeats": True} if again else {}, doubts
+            raise reading_question(decision, request, rows.height, more)
+        return self._taken_choice(decision.choices[0], roles)
+
+    def _holds(self, role: str) -> bool:
         # Who says what right is called means the column of outcomes.
-        _take_schema(names, columns, peek, ("correct",) if request.get("right") else optional)
-    if all(role in columns for role in _REQUIRED):
-        return roles
-    rows = sample()
-    said, graded = (tuple(columns.get(role, ())) for role in _REQUIRED)
-    by_name = Named(said, graded, frozenset(_taken(columns).difference(said, graded)))
-    if roles.derived is not None:
-        rows = roles.derived.applied(rows.lazy()).collect()
-    if all(role in columns or role in optional for role in _REQUIRED):
-        return _with_confidence(columns, rows, by_name, roles, request, optional)
-    decision = decide(rows, by_name)
-    if decision.kind == REFUSE:
-        if {"correct"} & {*names} and "correct" not in columns and "confidence" in columns:
-            columns["correct"] = ["correct"]
+        if role == "confidence" or self.asked.get("right") or role in self.optional:
+            return True
+        holding = self.peek([role])[role].head(100_000)
+        count = holding.len() - holding.null_count()
+        least = _MOSTLY * max(count, 1)
+        # Few other numbers are slips of single rows, and these are told row by row.
+        shares = holding.dtype.is_numeric() and holding.is_between(0, 1).sum() >= least
+        return not count or holding.dtype.is_nested() or shares or is_outcome(holding)
+
+    def _with_confidence(
+        self, rows: pl.DataFrame, decision: ReadingDecision, roles: Roles
+    ) -> Roles:
+        """Find the confidence of a table that needs no outcome; the outcome where it is clear."""
+        if decision.kind == TAKE:
+            return self._taken_choice(decision.choices[0], roles)
+        if decision.kind == ASK and not {"which", "unsure"} & {*decision.doubts}:
+            return self._taken_choice(decision.choices[0], roles, scaled=False)
+        if "confidence" in self.columns or "confidence" in self.optional:
             return roles
-        first = next(role for role in _REQUIRED if role not in columns)
-        raise refusal(decision.why, names, columns, first)
-    if decision.kind == ASK and (left := _open(decision, request)):
-        again = not request.get("repeats") and _ids_return(rows, columns)
-        more = {"repeats": True} if again else {}
-        raise reading_question(structs.replace(decision, doubts=left), request, rows.height, more)
-    return _taken_choice(decision.choices[0], columns, roles, request)
+        matches = said_candidates([Column(series) for series in rows])
+        sure = [c.column for c in matches if c.score >= _SURE]
+        if not sure:
+            raise refusal(decision.why, rows.columns, self.columns, "confidence")
+        self.columns["confidence"] = sure[:1]
+        return structs.replace(roles, guessed=("confidence",), scale=None)
 
-
-def _ids_return(rows: pl.DataFrame, columns: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether ids of questions stand in several rows of a model: a command says so."""
-    names = rows.columns
-    ids = [*columns.get("question_id", columns_called("question_id", names))]
-    keys = [*columns.get("model", model_columns(names)), *columns.get("method", ())]
-    return len(ids) == 1 and bool(rows.select(*dict.fromkeys([*ids, *keys])).is_duplicated().any())
-
-
-def _take_schema(
-    names: Sequence[str], columns: dict[str, list[str]], peek: Peek, optional: Sequence[str]
-) -> None:
-    """Take the columns of the schema's own names, where these hold what they say."""
-    if "confidence" not in columns and "confidence" in names:
-        columns["confidence"] = ["confidence"]
-    if "correct" in columns or "correct" not in names:
-        return
-    if "correct" in optional:
-        columns["correct"] = ["correct"]
-        return
-    holding = peek(["correct"])["correct"].head(100_000)
-    known = holding.len() - holding.null_count()
-    least = _MOSTLY * max(known, 1)
-    # Few other numbers are slips of single rows, and these are told row by row.
-    shares = holding.dtype.is_numeric() and holding.is_between(0, 1).sum() >= least
-    if not known or holding.dtype.is_nested() or shares or is_outcome(holding):
-        columns["correct"] = ["correct"]
+    def _taken_choice(self, choice: ReadingChoice, roles: Roles, *, scaled: bool = True) -> Roles:
+        """Return the roles of a reading that was chosen."""
+        columns, derived, options = self.columns, roles.derived, options_of(choice, {})
+        guessed = [*roles.guessed, *(role for role in _REQUIRED if role not in columns)]
+        said = [confidence.column for confidence in choice.said]
+        if choice.said[0].probs or choice.outcome.pair:
+            derived = derived or derived_of(options, ())
+            columns["correct"] = [derived.outcome]
+            columns["confidence"] = [derived.said or name for name in said]
+        else:
+            columns.setdefault("confidence", said)
+            outcomes = choice.outcomes or (choice.outcome,)
+            columns["correct"] = [outcome.column for outcome in outcomes]
+        options = {name: x for name, x in options.items() if self.asked.get(name) is None}
+        scale, right = options.get("scale") if scaled else None, options.get("right")
+        more = {**(derived.options if derived else {}), **({"right": right} if right else {})}
+        taken = Roles(
+            columns, tuple(guessed), scale=scale, right=right, derived=derived, options=more
+        )
+        return structs.replace(taken, models=choice.models, notes=(*roles.notes, *choice.notes))
 
 
 def _open(decision: ReadingDecision, request: Mapping[str, str | None]) -> tuple[str, ...]:
@@ -251,61 +264,9 @@ def _open(decision: ReadingDecision, request: Mapping[str, str | None]) -> tuple
         answers |= {"levels", "mixed", "words", "rank", "logprob", "uncertainty"}
     if request.get("right") is not None:
         answers |= {"error", "word", "letters", "graded", "decision", "leftover", "direction"}
-    names = all(request.get(role) is not None for role in _REQUIRED)
-    if names:
+    if all(request.get(role) is not None for role in _REQUIRED):
         answers |= {"which", "unsure", "whose", "direction"}
     return tuple(doubt for doubt in decision.doubts if doubt not in answers)
-
-
-def _with_confidence(
-    columns: dict[str, list[str]],
-    rows: pl.DataFrame,
-    names: Named,
-    roles: Roles,
-    request: Mapping[str, str | None],
-    optional: Sequence[str],
-) -> Roles:
-    """Find the confidence of a table that needs no outcome, and the outcome where it is clear."""
-    decision = decide(rows, names)
-    if decision.kind == "take":
-        return _taken_choice(decision.choices[0], columns, roles, request)
-    if decision.kind == ASK and not {"which", "unsure"} & {*decision.doubts}:
-        return _taken_choice(decision.choices[0], columns, roles, {**request, "scale": ""})
-    if "confidence" in columns or "confidence" in optional:
-        return roles
-    matches = said_candidates([Column(series) for series in rows])
-    sure = [c for c in matches if c.score >= _SURE]
-    if not sure:
-        raise refusal(decision.why, [*rows.columns], columns, "confidence")
-    columns["confidence"] = [sure[0].column]
-    return structs.replace(roles, guessed=("confidence",), scale=None)
-
-
-def _taken_choice(
-    choice: ReadingChoice,
-    columns: dict[str, list[str]],
-    roles: Roles,
-    request: Mapping[str, str | None],
-) -> Roles:
-    """Return the roles of a reading that was chosen."""
-    options, said = options_of(choice, {}), [confidence.column for confidence in choice.said]
-    guessed = [*roles.guessed, *(role for role in _REQUIRED if role not in columns)]
-    derived = roles.derived
-    if choice.said[0].probs or choice.outcome.pair:
-        if derived is None:
-            derived = derived_of(options, ())
-        columns["correct"] = [derived.outcome]
-        columns["confidence"] = [derived.said or name for name in said]
-    else:
-        columns.setdefault("confidence", said)
-        outcomes = choice.outcomes or (choice.outcome,)
-        columns["correct"] = [outcome.column for outcome in outcomes]
-    scale, right = (
-        options.get(name) if request.get(name) is None else None for name in ("scale", "right")
-    )
-    more = {**(derived.options if derived else {}), **({"right": right} if right else {})}
-    taken = Roles(columns, tuple(guessed), scale=scale, right=right, derived=derived, options=more)
-    return structs.replace(taken, models=choice.models, notes=(*roles.notes, *choice.notes))
 
 
 def _models_beside(columns: Mapping[str, Sequence[str]], by_name: bool) -> tuple[str, ...]:
@@ -327,7 +288,7 @@ def _models_beside(columns: Mapping[str, Sequence[str]], by_name: bool) -> tuple
     return tuple(models if all(models) and len({*models}) == len(models) else confidence)
 
 
-def _asked(role: str, target: str, names: list[str]) -> list[str]:
+def _asked(role: str, target: str, names: Sequence[str]) -> list[str]:
     if target in names or "," not in target:
         return [require_column(target, names, role=role)]
     parts = [require_column(part.strip(), names, role=role) for part in target.split(",")]

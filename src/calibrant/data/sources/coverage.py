@@ -134,11 +134,9 @@ def _counted(selection: pl.DataFrame) -> dict[Key, Counts]:
     if column is not None:
         nothing = _is_nothing(pl.col(column)) & (pl.col("correct") == 0)
         # 'None' may be the right answer to some question.
-        right = selection.filter(_is_nothing(pl.col(column)) & (pl.col("correct") > 0))[
-            column
-        ].unique()
+        right = selection.filter(_is_nothing(pl.col(column)), pl.col("correct") > 0)[column]
         if right.len():
-            nothing &= ~pl.col(column).is_in(right.implode(), nulls_equal=True)
+            nothing &= ~pl.col(column).is_in(right.unique().implode(), nulls_equal=True)
         counts["answers_empty"] = nothing.sum()
     return _by_key(selection, **counts)
 
@@ -158,10 +156,8 @@ def _answer_column(selection: pl.DataFrame) -> str | None:
         return "answer"
     notes = {*_KEYS, "question_id", *_TEXTS}
     texts = [n for n, kind in selection.schema.items() if kind == pl.String and n not in notes]
-    never = (
-        selection.filter((pl.col("correct").max() == 0).over(_KEYS)) if texts else selection.clear()
-    )
-    if not never.height:
+    never = selection.filter((pl.col("correct").max() == 0).over(_KEYS)) if texts else None
+    if never is None or not never.height:
         return None
     right = selection.filter(pl.col("correct") > 0)
     for name in texts:

@@ -20,7 +20,7 @@ from calibrant.data.sources.options import ReadingOptions
 from calibrant.data.study import as_study
 from calibrant.data.tables import collect, scan_table
 from calibrant.metrics.blocks.row_block import DrawnBlock, DrawSpread, RowBlock
-from calibrant.metrics.stats.graded_checks import CheckedGrades, Graded
+from calibrant.metrics.stats.graded_estimates import CheckedGrades, Graded
 
 # Weights that differ by less are equal but for rounding.
 _SAME = 1e-6
@@ -54,17 +54,6 @@ def reading_of_drawn(
     return weighed, spread, [f"these are labels of a draw, {manner}"]
 
 
-def spread_of(frame: pl.DataFrame) -> DrawSpread | None:
-    """Return how the rows of a block were spread when they were drawn, or None."""
-    if ALONG not in frame.columns or SPREAD not in frame.columns:
-        return None
-    extra, share = (
-        frame[name].cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
-        for name in (ALONG, SPREAD)
-    )
-    return DrawSpread(extra, np.nan_to_num(np.clip(share, 0.0, 1.0)))
-
-
 def block_of(block: ScoreBlock, **options: Any) -> RowBlock:
     """Return the block of one model's rows; of drawn labels it knows how they were spread.
 
@@ -76,9 +65,14 @@ def block_of(block: ScoreBlock, **options: Any) -> RowBlock:
         ``probability``, ``bins``, ``level``, ``resamples``, ``rng`` of `RowBlock`.
     """
     rows = (block.confidence, block.correct, block.weights, block.units)
-    spread = spread_of(block.frame)
-    if spread is None:
+    frame = block.frame
+    if ALONG not in frame.columns or SPREAD not in frame.columns:
         return RowBlock(*rows, **options)
+    extra, share = (
+        frame[name].cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+        for name in (ALONG, SPREAD)
+    )
+    spread = DrawSpread(extra, np.nan_to_num(np.clip(share, 0.0, 1.0)))
     return DrawnBlock(*rows, spread=spread, **options)
 
 

@@ -1,17 +1,98 @@
-"""Objects of other libraries as what calibrant reads: arrays, dataframes and paths."""
+"""Objects of other libraries, standard input and files that grow as what calibrant reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+import io
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from polars.exceptions import PolarsError
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, error_source
+from calibrant.data.formats import separator_of
+from calibrant.data.text_tables import check_names, name_columns
 
-if TYPE_CHECKING:
-    import polars as pl
+_POLL_SECONDS = 0.2
+
+
+def read_stdin(rows: int) -> Iterator[pl.DataFrame]:
+    """Yield tables of `rows` rows from CSV or JSON lines on standard input."""
+    yield from _tables(sys.stdin, rows, "standard input")
+
+
+def follow_file(path: Path, rows: int, idle_seconds: float) -> Iterator[pl.DataFrame]:
+    """Yield tables of new rows as a CSV or JSON-lines file grows, until it rests for a while."""
+    if not path.is_file():
+        raise InputError("there is no such file", source=str(path))
+    yield from _tables(_growing_lines(path, idle_seconds), rows, str(path))
+
+
+def _growing_lines(path: Path, idle_seconds: float) -> Iterator[str]:
+    with path.open(encoding="utf-8") as file:
+        waited, half = 0.0, ""
+        while waited < idle_seconds:
+            line = file.readline()
+            if line.endswith("\n"):
+                yield half + line
+                waited, half = 0.0, ""
+            else:
+                # A line may be caught while it is being written: keep what is there.
+                half += line
+                time.sleep(_POLL_SECONDS)
+                waited += _POLL_SECONDS
+        if half:
+            yield half
+
+
+def _tables(lines: Iterable[str], rows: int, source: str) -> Iterator[pl.DataFrame]:
+    header: str | None = None
+    batch: list[str] = []
+    number = 0
+    try:
+        for line in lines:
+            number += 1
+            if not line.strip():
+                continue
+            if header is None and not line.lstrip().startswith("{"):
+                header = line
+                continue
+            header = header or ""
+            batch.append(line)
+            if len(batch) >= rows:
+                yield _parse(header, batch, source)
+                batch = []
+    except UnicodeDecodeError:
+        raise InputError(
+            f"line {number + 1} or one soon after it is no UTF-8 text",
+            source=source,
+            hint="a stream is CSV or JSON lines in UTF-8; parquet and gzip are read as whole files",
+        ) from None
+    if batch:
+        yield _parse(header or "", batch, source)
+
+
+def _parse(header: str, lines: list[str], source: str) -> pl.DataFrame:
+    text = (header + "".join(lines)).encode()
+    try:
+        if header:
+            mark = separator_of(header)
+            with error_source(source):
+                check_names(header.encode(), mark)
+            columns = [name.strip().strip('"') for name in header.split(mark)]
+            # A batch has few rows: what looks like a number in one is a name in the next.
+            names = dict.fromkeys(name_columns(columns), pl.String())
+            return pl.read_csv(
+                io.BytesIO(text), separator=mark, infer_schema_length=None, schema_overrides=names
+            )
+        return pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
+    except PolarsError as error:
+        raise InputError(f"the rows cannot be read: {error}", source=source) from None
+
 
 STDIN = "-"
 """Stands for standard input where a path is expected."""
@@ -96,7 +177,12 @@ def as_table(data: Any) -> Any:
     CSV or JSON lines.
     """
     if isinstance(data, str | Path):
-        return _standard_input() if str(data) == STDIN else data
+        if str(data) != STDIN:
+            return data
+        parts = list(read_stdin(100_000))
+        if not parts:
+            raise InputError("there are no rows", source="standard input")
+        return pl.concat(parts, how="diagonal_relaxed")
     if isinstance(data, Iterator):
         data = list(data)
     if isinstance(data, list | tuple) and data and all(isinstance(row, Mapping) for row in data):
@@ -105,7 +191,13 @@ def as_table(data: Any) -> Any:
         return data.to_polars()
     if isinstance(data, Mapping):
         return {name: _plain_column(values, name) for name, values in data.items()}
-    if _is_column(data):
+    # Asked of the class: a lazy frame of polars warns where its columns are looked up.
+    table = isinstance(data, np.ndarray) or hasattr(type(data), "columns")
+    if table or hasattr(data, "columns"):
+        return data
+    shape = getattr(data, "shape", None)
+    arrow = type(data).__module__.startswith("pyarrow") and hasattr(data, "to_pylist")
+    if arrow or (isinstance(shape, tuple) and len(shape) == 1):
         raise InputError(NO_OUTCOMES)
     return data
 
@@ -134,36 +226,12 @@ def _plain_column(values: Any, name: Any) -> Any:
     return as_column(values, str(name))
 
 
-def _is_column(data: Any) -> bool:
-    # Asked of the class: a lazy frame of polars warns where its columns are looked up.
-    if isinstance(data, np.ndarray) or hasattr(type(data), "columns") or hasattr(data, "columns"):
-        return False
-    shape = getattr(data, "shape", None)
-    one = isinstance(shape, tuple) and len(shape) == 1
-    return one or (type(data).__module__.startswith("pyarrow") and hasattr(data, "to_pylist"))
-
-
 def _from_rows(rows: Any) -> pl.DataFrame:
     if any(isinstance(value, list | tuple | np.ndarray) for value in rows[0].values()):
         # Tables given as mappings of columns, one per model, are no rows.
         return rows  # type: ignore[no-any-return]
-    # Loaded here, as below: an audit of a large file in parts does without this library.
-    import polars as pl
-    from polars.exceptions import PolarsError
-
     try:
         return pl.DataFrame(list(rows), infer_schema_length=None)
     except (PolarsError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"the rows cannot be put into one table: {reason}") from None
-
-
-def _standard_input() -> pl.DataFrame:
-    import polars as pl
-
-    from calibrant.data.streams.row_streams import read_stdin
-
-    parts = list(read_stdin(100_000))
-    if not parts:
-        raise InputError("there are no rows", source="standard input")
-    return pl.concat(parts, how="diagonal_relaxed")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from calibrant.metrics.blocks.cell_block import CellBlock
     from calibrant.metrics.blocks.row_block import RowBlock
     from calibrant.metrics.stats.dependence import Dependence
-    from calibrant.metrics.stats.graded_checks import CheckedGrades
+    from calibrant.metrics.stats.graded_estimates import CheckedGrades
 
 
 def cluster_of(unit: str | None, cluster: str | None) -> str | None:

@@ -14,7 +14,7 @@ from calibrant.core.arrays import Estimate, Stream, named_stream
 from calibrant.core.errors import error_source
 from calibrant.data import ScoreBlock, Scores
 from calibrant.data.label_schema import SPREAD
-from calibrant.data.reading.candidates import RANKS
+from calibrant.data.reading.scales import RANKS
 from calibrant.data.sources.coverage import table_coverage
 from calibrant.data.sources.draws import drawn_again
 from calibrant.data.sources.input import Input
@@ -68,7 +68,12 @@ def row_source(opened: Input, options: AuditOptions) -> AuditSource:
     draws = None if draws is None else drawn_again(draws)
     raw = opened.scores_outside(options.table, options.recalibrate) if options.recalibrate else {}
     head["settings"] |= {"raw_scores": sorted(raw)} if raw else {}
-    rankings = _known_rankings(opened, options) | raw.keys() | opened.non_probability
+    rankings = opened.non_probability | raw.keys()
+    if opened.names_methods(options.table):
+        # Loaded here: a table of one plain confidence needs no method.
+        from calibrant.core.names import ranking_methods
+
+        rankings |= ranking_methods()
     scores = opened.scores(options, rankings)
     if scores.reading.scale in RANKS:
         rankings |= {*scores.frame["method"].unique()}
@@ -99,16 +104,6 @@ def row_source(opened: Input, options: AuditOptions) -> AuditSource:
     )
 
 
-def _known_rankings(source: Input, options: AuditOptions) -> frozenset[str]:
-    """Return the methods that only rank, where the input may hold scores of a method."""
-    if not source.names_methods(options.table):
-        return frozenset()
-    # Loaded here: a table of one plain confidence needs no method.
-    from calibrant.core.names import ranking_methods
-
-    return ranking_methods()
-
-
 def _blocks(
     scores: Scores,
     options: AuditOptions,
@@ -125,7 +120,12 @@ def _blocks(
     for block in scores.blocks(by=options.by):
         method = block.keys["method"]
         probability = method not in rankings
-        own = _untested(block) if probability else []
+        own: list[str] = []
+        # Tests are between rows: these are no independent right or wrong answers.
+        if probability and block.units is not None:
+            own.append(REPEATED)
+        elif probability and bool(((block.correct > 0) & (block.correct < 1)).any()):
+            own.append(_GRADED)
         if options.bins_of(method) != options.bins:
             own.append(f"its calibration error has {options.bins_of(method)} bins, as Sem-ECE has")
         own += notes
@@ -172,18 +172,14 @@ class _Search:
         (column,) = [*block.keys][_WHOLE_KEYS:]
         dependence = self._dependence
         if column in dependence.columns:
+            from calibrant.data.groupings import block_dependence
+
             # What is said of one topic is not said of others: topics are no clusters in it.
-            dependence = self._beyond_column(column) or dependence
+            if column not in self._beyond:
+                self._beyond[column] = block_dependence(self.scores, self.whole, (column,))
+            dependence = self._beyond[column] or dependence
         whole, part = self.whole.frame[_PLACE], block.frame[_PLACE]
         return dependence.of_rows(whole.search_sorted(part).to_numpy().astype(np.intp))
-
-    def _beyond_column(self, column: str) -> Dependence | None:
-        """Return what is found once the part of a column in the outcomes is taken off."""
-        from calibrant.data.groupings import block_dependence
-
-        if column not in self._beyond:
-            self._beyond[column] = block_dependence(self.scores, self.whole, (column,))
-        return self._beyond[column]
 
 
 def _missing(block: ScoreBlock) -> Missing | None:
@@ -200,13 +196,6 @@ def _accuracy(block: ScoreBlock, options: AuditOptions) -> Estimate:
     rng = np.random.default_rng(options.seed)
     whole = _block(graded, options, False, graded.units, rng)
     return whole.estimates(["accuracy"])["accuracy"]
-
-
-def _untested(block: ScoreBlock) -> list[str]:
-    """Say how rows are tested that are no independent right or wrong answers."""
-    if block.units is not None:
-        return [REPEATED]
-    return [_GRADED] if bool(((block.correct > 0) & (block.correct < 1)).any()) else []
 
 
 def _block(

@@ -289,11 +289,8 @@ class Rows:
         confidence = self.index["confidence"]
         with self._turn:
             if sort == "confidence":
-                order, stated_confidence = (
-                    self._order("-confidence"),
-                    self.height - confidence.null_count(),
-                )
-                return np.concatenate([order[:stated_confidence][::-1], order[stated_confidence:]])
+                order, count = self._order("-confidence"), self.height - confidence.null_count()
+                return np.concatenate([order[:count][::-1], order[count:]])
             if sort not in self._orders and sort == "row":
                 order = np.empty(self.height, np.uint32)
                 order[self.index["place"].to_numpy()] = np.arange(self.height, dtype=np.uint32)

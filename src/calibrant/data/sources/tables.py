@@ -18,10 +18,9 @@ from calibrant.data.label_schema import WEIGHT
 from calibrant.data.reading.names import name_roles
 from calibrant.data.score_table import models_by_file
 from calibrant.data.sources.draws import with_silent
-from calibrant.data.sources.input import AuditedTable, Input, scores_outside
+from calibrant.data.sources.input import AuditedTable, Input, document_head, scores_outside
 from calibrant.data.sources.objects import NO_OUTCOMES
 from calibrant.data.sources.options import ReadingOptions
-from calibrant.data.sources.provenance import document_head
 from calibrant.data.tables import (
     collect,
     column_names,

@@ -1,7 +1,5 @@
 """What an audit may say of confidences, and of answers that have none."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 from msgspec.structs import asdict
 
 from calibrant.core.names import method_name
+from calibrant.findings.claims import ALPHA, About, Claim, Outcome, rule, subject_name
 from calibrant.findings.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
-from calibrant.findings.claims.claim import ALPHA, About, Claim, Outcome, rule, subject_name
 from calibrant.findings.claims.data import kept_shares, with_rows_kept
 from calibrant.findings.claims.dependence import clusters_words, of_these_words, unit_words
 from calibrant.findings.claims.grades import on_grades
@@ -206,10 +204,24 @@ def _summaries(
         if len(of_method := [entry for entry in whole if entry.method == method]) > 1
         and not all((entry.model, method) in constant for entry in of_method)
     }
-    over = {method: _over(claims, method) for method in methods}
+    over = {
+        method: [
+            claim
+            for claim in claims
+            if claim.subject["method"] == method
+            and claim.subject["group"] is None
+            and (claim.id, claim.outcome) == (OVER.id, "shown")
+        ]
+        for method in methods
+    }
     several = len({entry.method for entry in whole}) > 1
     summaries = [
-        _summary(over[method], of_method, _aside(method) if several else "", method)
+        _summary(
+            over[method],
+            of_method,
+            f" ({method_name(method, aside=True)})" if several else "",
+            method,
+        )
         for method, of_method in methods.items()
         if 2 * len(over[method]) > len(of_method)
     ]
@@ -219,21 +231,6 @@ def _summaries(
     pair = "both" if len(methods) == 2 else f"all {len(methods)}"
     every = [claim for of_method in over.values() for claim in of_method]
     return [_summary(every, everywhere, f"In {pair} confidences "), *summaries]
-
-
-def _over(claims: Sequence[Claim], method: str) -> list[Claim]:
-    """Return the claims of whole models by one method that are shown to say too much."""
-    return [
-        claim
-        for claim in claims
-        if claim.subject["method"] == method
-        and claim.subject["group"] is None
-        and (claim.id, claim.outcome) == (OVER.id, "shown")
-    ]
-
-
-def _aside(method: str) -> str:
-    return f" ({method_name(method, aside=True)})"
 
 
 def _summary(
@@ -310,7 +307,7 @@ def _differences(pairs: Sequence[AccuracyPair], level: float) -> Iterator[Claim]
         more = pair.questions * ((half / abs(value)) ** 2 - 1) if value else None
         facts = {"questions": pair.questions, "more": None if more is None else max(more, 0.0)}
         yield BETTER.claim(
-            "shown" if pair.p_adjusted <= ALPHA else "undecided",
+            pair.p_adjusted <= ALPHA,
             About({"a": pair.a, "b": pair.b}, {"a": pair.a, "b": pair.b, "level": level}),
             facts,
             estimate=pair.difference,

@@ -1,6 +1,6 @@
 """The rules and sentences of an audit: what is tested, and the words for each outcome."""
 
-from calibrant.findings.claims.claim import (
+from calibrant.findings.claims import (
     ALPHA,
     ClaimRule,
     Facts,

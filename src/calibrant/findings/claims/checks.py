@@ -1,7 +1,5 @@
 """All rules of all verbs, and conditions of a pipeline: ``ece>0.05``, ``claim:ID=shown``."""
 
-from __future__ import annotations
-
 import importlib
 import operator
 import pkgutil
@@ -13,10 +11,8 @@ from msgspec import Struct
 
 import calibrant.findings.claims
 from calibrant.core.errors import InputError, require_known
-from calibrant.findings.claims.claim import OUTCOMES, ClaimRule
-
-# Rules that live with what they are about.
-_ELSEWHERE = ("calibrant.bench.evaluation_claims", "calibrant.bench.question_report")
+from calibrant.core.names import registered
+from calibrant.findings.claims import OUTCOMES, ClaimRule, declared
 
 
 def load() -> None:
@@ -29,10 +25,10 @@ def load() -> None:
     >>> "audit.miscalibrated" in [rule.id for rule in declared()]
     True
     """
-    for module in pkgutil.iter_modules(calibrant.findings.claims.__path__):
-        importlib.import_module(f"calibrant.findings.claims.{module.name}")
-    for name in _ELSEWHERE:
-        importlib.import_module(name)
+    files = pkgutil.iter_modules(calibrant.findings.claims.__path__, f"{__package__}.")
+    # Some rules live with what they are about.
+    for module in (*(file.name for file in files), *registered("claims").values()):
+        importlib.import_module(module)
 
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -81,7 +77,13 @@ def parse_check(text: str) -> Assertion:
     'shown'
     """
     if text.strip().startswith("claim:"):
-        return _claim_check(text)
+        match = _CLAIM.fullmatch(text)
+        if match is None or match["outcome"] not in OUTCOMES:
+            raise InputError(
+                f"a condition on a claim reads claim:ID=OUTCOME, got {text!r}",
+                hint=f"the outcomes are {', '.join(OUTCOMES)}",
+            )
+        return Assertion(text, match["id"], "claim", match["outcome"], 0.0)
     match = _PATTERN.fullmatch(text)
     try:
         limit = float(match["limit"]) if match else float("nan")
@@ -94,16 +96,6 @@ def parse_check(text: str) -> Assertion:
             hint="for example 'ece>0.05', 'auroc.low<0.7' or 'claim:audit.over_confident=shown'",
         )
     return Assertion(text, match["metric"], match["part"] or "value", match["op"], limit)
-
-
-def _claim_check(text: str) -> Assertion:
-    match = _CLAIM.fullmatch(text)
-    if match is None or match["outcome"] not in OUTCOMES:
-        raise InputError(
-            f"a condition on a claim reads claim:ID=OUTCOME, got {text!r}",
-            hint=f"the outcomes are {', '.join(OUTCOMES)}",
-        )
-    return Assertion(text, match["id"], "claim", match["outcome"], 0.0)
 
 
 def checked_blocks(document: Mapping[str, Any]) -> Iterator[Block]:
@@ -147,21 +139,15 @@ def failed_checks(
     failures = []
     for check in checks:
         if check.of_claims:
-            failures += list(_failed_claims(blocks, check, _rule(check), allow_undecided))
+            load()
+            rules = {rule.id: rule for rule in declared()}
+            require_known([check.metric], rules, "there is no claim {}")
+            failures += list(_failed_claims(blocks, check, rules[check.metric], allow_undecided))
             continue
         names = {name for _, metrics, _ in blocks for name in metrics}
         require_known([check.metric], names, "there is no metric {} in this result")
         failures += list(_failed_metric(blocks, check))
     return failures
-
-
-def _rule(check: Assertion) -> ClaimRule:
-    from calibrant.findings.claims import declared
-
-    load()
-    rules = {rule.id: rule for rule in declared()}
-    require_known([check.metric], rules, "there is no claim {}")
-    return rules[check.metric]
 
 
 def _failed_claims(

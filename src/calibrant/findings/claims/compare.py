@@ -7,7 +7,7 @@ from msgspec import convert
 
 from calibrant.core.arrays import EstimateEntry
 from calibrant.core.names import method_name
-from calibrant.findings.claims.claim import (
+from calibrant.findings.claims import (
     About,
     Claim,
     ClaimRule,
@@ -267,10 +267,9 @@ def _judge_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterabl
         return
     gap, first = judges["gap"], judges["gap"]["value"] < 0
     facts = {"level": level, "more": more_labels(gap, 0.0), "winner": pair["a" if first else "b"]}
-    outcome: Outcome = "shown" if judges["shown"] else "undecided"
-    about, estimate = _about(pair, named=named), _estimate(gap, turned=judges["shown"] and first)
-    p_adjusted = judges["p_adjusted"]
-    yield JUDGES.claim(outcome, about, facts, estimate=estimate, p_adjusted=p_adjusted)
+    display, p_adjusted = judges["shown"], judges["p_adjusted"]
+    about, estimate = _about(pair, named=named), _estimate(gap, turned=display and first)
+    yield JUDGES.claim(display, about, facts, estimate=estimate, p_adjusted=p_adjusted)
 
 
 def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterable[Claim]:
@@ -283,9 +282,8 @@ def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iter
     winner, loser = (pair["a"], pair["b"]) if first else (pair["b"], pair["a"])
     facts = {"winner": winner, "loser": loser, "same_answers": pair["retention"] == 1}
     facts |= {"more": more_labels(gap, 0.0), "level": level}
-    outcome: Outcome = "shown" if display else "undecided"
     about = _about(pair, named=named)
-    claim = MORE_ACCURATE.claim(outcome, about, facts, estimate=estimate, p_adjusted=p_adjusted)
+    claim = MORE_ACCURATE.claim(display, about, facts, estimate=estimate, p_adjusted=p_adjusted)
     grading = pair.get("grading")
     if display and grading and grading["accuracy"]["low"] <= 0 <= grading["accuracy"]["high"]:
         claim = depending(MORE_ACCURATE, claim, grading, "accuracy")
@@ -311,9 +309,8 @@ def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
         if placed == len(entries)
         else f"the {placed} of {len(entries)} models with a place",
     }
-    outcome: Outcome = "shown" if league["winner"] else "undecided"
     about = _about(league, named=named, models=first)
-    yield LEADS.claim(outcome, about, facts, n=entries[0]["n"])
+    yield LEADS.claim(bool(league["winner"]), about, facts, n=entries[0]["n"])
 
 
 def _missing_claims(row: Mapping[str, Any], named: bool) -> Iterable[Claim]:

@@ -1,7 +1,5 @@
 """What is to be known about the data before any claim: missing, one-sided, unlabelled."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +11,7 @@ from calibrant.core.arrays import MaybeArray
 from calibrant.core.errors import UnavailableError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.names import method_name
-from calibrant.findings.claims.claim import Claim, count, joined, percent
+from calibrant.findings.claims import Claim, count, joined, percent
 from calibrant.findings.documents.audits import AuditBlock, Coverage
 from calibrant.findings.documents.entries import DataWarning
 
@@ -119,7 +117,13 @@ def _one_sided(models: Sequence[Coverage]) -> Iterable[DataWarning]:
         if row.n:
             by_model.setdefault(row.model, []).append(row)
     # By one confidence a model may be about other answers than by another.
-    ends = {name: {_end(row) for row in rows} for name, rows in by_model.items()}
+    ends = {
+        name: {
+            (row.accuracy if row.n >= LEAST_ONE_SIDED and row.accuracy in (0.0, 1.0) else None)
+            for row in rows
+        }
+        for name, rows in by_model.items()
+    }
     for end, word in ((0.0, "never right"), (1.0, "always right")):
         for name, (first, *_) in by_model.items():
             if ends[name] != {end}:
@@ -149,11 +153,6 @@ def _unreadable(models: Sequence[Coverage]) -> Iterable[DataWarning]:
         equal = f" ({alike} of them in as many rows)" if alike else ""
         text += f" So it is with {count(others, 'other model')}{equal}."
     yield warning("unreadable", text, models=names)
-
-
-def _end(row: Coverage) -> float | None:
-    """Return 0 or 1 where so many answers are all wrong or all right, else None."""
-    return row.accuracy if row.n >= LEAST_ONE_SIDED and row.accuracy in (0.0, 1.0) else None
 
 
 def unranked_warning(model: str, answers: int) -> DataWarning:

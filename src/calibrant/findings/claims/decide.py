@@ -1,14 +1,12 @@
 """What `decide`, `cascade` and `mend` may say: limits kept, what they save and gain."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import asdict
 
 from calibrant.core.arrays import EstimateEntry
-from calibrant.findings.claims.claim import (
+from calibrant.findings.claims import (
     About,
     Claim,
     ClaimRule,
@@ -168,7 +166,7 @@ def _limit_claim(entry: DecideEntry, limit: float, about: About) -> Claim:
     # A threshold with fewer rows passes no test, whatever its error.
     errors = [point.error.numbers[0] for point in entry.curve if (point.error.n or 0) >= fewest]
     claim = ERROR_LIMIT.claim(
-        "shown" if text else "undecided",
+        text,
         about,
         {
             **asdict(entry.promise),
@@ -201,8 +199,7 @@ def _cost_claim(entry: DecideEntry, cost: DecideCost, about: About) -> Claim:
     more = entry.n * (((high - low) / 2 / size) ** 2 - 1) if size > 0 else None
     answering = cost.always_answer.numbers[0] < cost.always_ask
     facts = {"cost": cost.policy.value, "answering": answering, "more": more}
-    outcome: Outcome = "shown" if low > 0 else "undecided"
-    return CHEAPER.claim(outcome, about, facts, estimate=cost.saved)
+    return CHEAPER.claim(low > 0, about, facts, estimate=cost.saved)
 
 
 _MARGIN = 0.02
@@ -250,9 +247,9 @@ def cascade_claims(policy: CascadePolicy, models: Sequence[str], n: int) -> Iter
         return
     about = About(subject, {"largest": models[-1], "cost": promise.relative_cost.value})
     if values := promise.guarantee:
-        outcome: Outcome = "shown" if values.certified else "undecided"
         facts, reached = {"sure": 1 - values.delta}, promise.accuracy
-        yield GUARANTEE.claim(outcome, about, facts, estimate=reached, margin=values.margin)
+        certified, margin = values.certified, values.margin
+        yield GUARANTEE.claim(certified, about, facts, estimate=reached, margin=margin)
     if policy.rule != "single" or values is None:
         gain = promise.gain
         names = {name: getattr(policy, name) for name in ("words", "single", "chosen")}

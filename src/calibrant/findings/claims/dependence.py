@@ -1,13 +1,11 @@
 """What is said of rows that are right and wrong together, and of a search that found none."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 from calibrant.core.hints import Hint
-from calibrant.findings.claims.claim import ALPHA, count, percent
+from calibrant.findings.claims import ALPHA, count, percent
 from calibrant.findings.claims.data import warning
 from calibrant.findings.documents.audits import (
     AuditBlock,

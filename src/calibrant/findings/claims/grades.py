@@ -12,7 +12,7 @@ from msgspec import convert
 from calibrant.core.arrays import Estimate
 from calibrant.core.document import given_places
 from calibrant.core.hints import Call
-from calibrant.findings.claims.claim import (
+from calibrant.findings.claims import (
     ALPHA,
     About,
     Claim,
@@ -146,14 +146,12 @@ def _overturned(claim: Claim, grading: Grading, quantity: str) -> bool:
 
 def step_of_checks(head: Mapping[str, Any], claims: Iterable[Claim]) -> dict[str, str] | None:
     """Return how to check grades, where claims about a study depend on them."""
-    if head.get("samples") or not any(_depends_on_grades(claim) for claim in claims):
+    if head.get("samples") or not any(
+        (claim.outcome == "depends" and claim.text.startswith(_OPEN)) for claim in claims
+    ):
         return None
     call = Call("label serve", *given_places(head), grades=True)
     return {"command": call.text(), "why": "Check some grades: claims depend on them"}
-
-
-def _depends_on_grades(claim: Claim) -> bool:
-    return claim.outcome == "depends" and claim.text.startswith(_OPEN)
 
 
 def carry_to_pair(pair: dict[str, Any], margin: float) -> None:

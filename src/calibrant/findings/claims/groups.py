@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from calibrant.core.arrays import EstimateEntry
-from calibrant.findings.claims.claim import (
+from calibrant.findings.claims import (
     About,
     Claim,
     ClaimRule,
@@ -82,21 +82,15 @@ def groups_claims(entry: GroupsEntry, *, named: bool, costs: bool) -> Iterator[C
     yield from (_group(STANDS_OUT, group, about, place) for place, group in enumerate(matches))
     if not matches:
         yield _nothing_found(entry, about)
-    yield from _whole_claims(entry, about)
-    if costs:
-        yield _decision_risk(entry, about)
-
-
-def _whole_claims(entry: GroupsEntry, about: About) -> Iterator[Claim]:
-    """Yield what one recalibration mends, and what is left then."""
     corrected, left = entry.calibration_loss, entry.grouping_loss
-    outcome: Outcome = "shown" if corrected.numbers[1] > 0 else "undecided"
     facts = {"said": entry.mean_confidence, "right": entry.rate}
-    yield RECALIBRATION.claim(outcome, about, facts, estimate=corrected)
-    outcome = "shown" if entry.grouping_loss_at_least > 0 else "undecided"
+    yield RECALIBRATION.claim(corrected.numbers[1] > 0, about, facts, estimate=corrected)
+    reaches, p_adjusted = entry.grouping_loss_at_least > 0, entry.grouping_loss_p
     # The ratio grows with the root of the labels; a ratio near 0 says nothing about the rest.
     more = {"more": None if left.numbers[0] <= 0 else entry.n * 2.0}
-    yield GROUPING.claim(outcome, about, more, estimate=left, p_adjusted=entry.grouping_loss_p)
+    yield GROUPING.claim(reaches, about, more, estimate=left, p_adjusted=p_adjusted)
+    if costs:
+        yield _decision_risk(entry, about)
 
 
 def _nothing_found(entry: GroupsEntry, about: About) -> Claim:
@@ -150,5 +144,4 @@ def _decision_risk(entry: GroupsEntry, about: About) -> Claim:
     if value > 0:
         more = max(entry.n * (((value - low) / value) ** 2 - 1), 0)
     facts = {"today": entry.decision.today.value, "more": more}
-    outcome: Outcome = "shown" if low > 0 else "undecided"
-    return DECISION_RISK.claim(outcome, about, facts, estimate=saved)
+    return DECISION_RISK.claim(low > 0, about, facts, estimate=saved)

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from scipy.special import ndtri
 
 from calibrant.core.arrays import EstimateEntry
-from calibrant.findings.claims.claim import (
+from calibrant.findings.claims import (
     About,
     Claim,
     Outcome,
@@ -24,7 +24,7 @@ from calibrant.findings.claims.claim import (
     rule,
 )
 from calibrant.findings.claims.margins import more_labels
-from calibrant.findings.documents.labels import JudgeBias, JudgeEntry
+from calibrant.findings.documents.labels import JudgeBias, JudgeEntry, ScoreMeaning
 from calibrant.metrics.stats.multiplicity import holm
 
 # Levels at which simulations keep every sentence false in at most 5 %.
@@ -44,55 +44,42 @@ _WHAT = {
     "yes/no": "people's share of yes",
     "pairs": "the first side's share of wins, by people,",
 }
+SIDES = {1.0: "A", 0.0: "B", 0.5: "tie"}
 _PUTS = ("the judge puts the better of two answers first",
          "the judge picks the side that a person prefers")  # fmt: skip
 
 PEOPLE_MEAN = rule("judge.people_mean")
 LENIENT = rule("judge.lenient", opposite="judge.harsh")
 HARSH = rule("judge.harsh", opposite="judge.lenient")
+_BY, _ORDERS = itemgetter("by"), itemgetter("orders")
 AGREES_LESS = rule(
-    "judge.agrees_less",
-    margin=AGREE_MARGIN,
-    shown=lambda facts: facts["by"],
-    equivalent=lambda facts: facts["by"],
-    undecided=lambda facts: facts["by"],
+    "judge.agrees_less", margin=AGREE_MARGIN, shown=_BY, equivalent=_BY, undecided=_BY
 )
 MEANING = rule("judge.meaning")
-FAVOURS = rule(
-    "judge.favours",
-    shown=lambda facts: "for" if facts["value"] > 0 else "against",
-    undecided=lambda facts: facts["people"],
-)
-LENGTH = rule("judge.length", shown=lambda facts: facts["kind"])
-POSITION = rule(
-    "judge.position", shown=lambda facts: facts["orders"], undecided=lambda facts: facts["orders"]
-)
+FAVOURS = rule("judge.favours", undecided=itemgetter("people"))
+LENGTH = rule("judge.length", shown=itemgetter("kind"))
+POSITION = rule("judge.position", shown=_ORDERS, undecided=_ORDERS)
 MODEL_BETTER = rule("judge.model_better")
 
 
-def judge_claims(entry: JudgeEntry, *, margin: float, named: bool) -> Iterator[Claim]:
-    """Yield the claims of one judge, the most important first.
+def joined_claims(entries: Sequence[JudgeEntry], *, margin: float) -> list[Claim]:
+    """Return the claims of all judges of a table, the most important of each first.
 
-    Parameters
-    ----------
-    entry
-        Entry of a judge document.
-    margin
-        Differences of means below this share of the scale do not matter.
-    named
-        Whether the sentences name the judge: there are several.
+    Differences of means below the share `margin` of the scale do not matter.
     """
-    about = About({"judge": entry.judge}, {"name": entry.judge, "named": named})
-    best = [_best(entry, about)] if entry.pairs else []
-    if entry.scale.kind == "pairs":
-        yield from (_agreement(entry, about), *_leans(entry, about), *best)
-        yield _mean(entry, about, margin)
-        return
-    yield from (_mean(entry, about, margin), _agreement(entry, about))
-    if entry.map:
-        yield MEANING.claim("shown", about, {"meanings": _meanings(entry)}, n=entry.labels)
-    # Before favours, of which there may be several: the first sentences are those that are read.
-    yield from (*best, *_leans(entry, about))
+    result: list[Claim] = []
+    for entry in entries:
+        about = About({"judge": entry.judge}, {"name": entry.judge, "named": len(entries) > 1})
+        best = [_best(entry, about)] if entry.pairs else []
+        mean, agreement = _mean(entry, about, margin), _agreement(entry, about)
+        if entry.scale.kind == "pairs":
+            leans = [_pair_lean(about, lean) for lean in entry.bias]
+            result += [agreement, *leans, *best, mean]
+            continue
+        meaning = MEANING.claim("shown", about, {"meanings": _meanings(entry)}, n=entry.labels)
+        # Before favours, of which there may be several: the first sentences are read.
+        result += [mean, agreement, meaning, *best, *_leans(entry, about)]
+    return result
 
 
 def in_units(entry: JudgeEntry, value: float) -> str:
@@ -104,18 +91,20 @@ def in_units(entry: JudgeEntry, value: float) -> str:
     return f"{value:.{min(digits, 3)}f}"
 
 
-def _between(entry: JudgeEntry, *ends: float) -> str:
-    return " to ".join(in_units(entry, end).removesuffix(" %") for end in ends)
+def mean_words(entry: JudgeEntry, mean: EstimateEntry | ScoreMeaning) -> str:
+    """Return a mean by people with its interval, which it has unless all rows are rated."""
+    value, *ends = (in_units(entry, end or 0.0) for end in (mean.value, mean.low, mean.high))
+    if mean.low == mean.high:
+        return f"{value}, all of them rated"
+    return f"{value} ({' to '.join(end.removesuffix(' %') for end in ends)})"
 
 
 def _mean(entry: JudgeEntry, about: About, margin: float) -> Claim:
     mean, scale = entry.people_mean, entry.scale
-    value, *ends = mean.combined.ends
     worth = f"worth {count(mean.labels_saved, 'label')}."
     facts: dict[str, Any] = {
         "what": _WHAT[scale.kind],
-        "mean": in_units(entry, value),
-        "range": f" ({_between(entry, *ends)})" if ends[0] < ends[1] else ", all of them rated",
+        "mean": mean_words(entry, mean.combined),
         "worth": f" W{worth[1:]}" if entry.labels < entry.n else f" On new rows it is {worth}",
     }
     if mean.judge_only is None or scale.kind == "pairs":
@@ -148,20 +137,15 @@ def _more(labels: int, estimate: EstimateEntry, tests: int = 1) -> float | None:
 def _agreement(entry: JudgeEntry, about: About) -> Claim:
     order, people = entry.order, entry.people
     value, low, high = order.ends
-    facts: dict[str, Any] = {
-        "puts": _PUTS[entry.scale.kind == "pairs"],
-        "order": value,
-        "order_ends": f"{100 * low:.0f} to {100 * high:.0f}",
-        "by": "one",
-    }
+    puts, ends = _PUTS[entry.scale.kind == "pairs"], f"{100 * low:.0f} to {100 * high:.0f}"
+    facts: dict[str, Any] = {"puts": puts, "order": value, "order_ends": ends, "by": "one"}
     if people is None:
         return AGREES_LESS.claim("undecided", about, facts, estimate=order)
     difference = people.kappa_difference or people.order_difference
     facts |= {
         "by": "kappa" if people.kappa_difference else "order",
-        "others": people.order.number,
         "kappa": entry.kappa,
-        "kin": people.kappa,
+        "people": people,
         "more": labels_text(_more(entry.labels, difference)),
     }
     _, low, high = difference.ends
@@ -174,16 +158,15 @@ def _meanings(entry: JudgeEntry) -> str:
     rated = [row for row in entry.map if row.labels] or entry.map
     places = dict.fromkeys((len(rated) - 1, (len(rated) - 1) // 2, 0))
     return ", ".join(
-        f"its {judge_score(entry, row.score)} means {in_units(entry, row.value)} "
-        f"({_between(entry, row.low, row.high)})"
-        for row in (rated[place] for place in places)
+        f"its {judge_score(entry, rated[place].score)} means {mean_words(entry, rated[place])}"
+        for place in places
     )
 
 
 def judge_score(entry: JudgeEntry, score: float) -> str:
     """Return a score as the judge wrote it: a word where its scale has words, a side of a pair."""
     if entry.scale.kind == "pairs":
-        return {1.0: "A", 0.0: "B", 0.5: "tie"}.get(score, f"{score:.2g}")
+        return SIDES.get(score, f"{score:.2g}")
     if entry.scale.words and score == int(score):
         return repr(entry.scale.words[int(score - entry.scale.judge[0])])
     return f"{score:.2g}" if score != int(score) else f"{score:g}"
@@ -196,17 +179,14 @@ def _leans(entry: JudgeEntry, about: About) -> Iterator[Claim]:
     by_p = sorted(zip(adjusted.tolist(), tested, strict=True), key=itemgetter(0))
     visible = [(p, lean) for p, lean in by_p if p <= LEVEL]
     for p, lean in visible[:_MOST_FAVOURS]:
-        yield _favour(entry, about, lean, p)
+        subject = {**about.subject, "model" if lean.kind == "model" else "rule": lean.name}
+        notes = LENGTH if lean.kind == "length" else FAVOURS
+        owner, facts = About(subject, about.facts), _lean_facts(entry, lean)
+        yield notes.claim("shown", owner, facts, estimate=_estimate(lean), p_adjusted=p)
     alone = [lean for lean in entry.bias if lean.method == "one person"]
     if not visible and (tested or alone):
-        yield _open_favour(entry, about, max(tested or alone, key=_size), len(tested))
-    for lean in entry.bias:
-        if lean.method in ("both orders", "beside people"):
-            yield _pair_lean(about, lean)
-
-
-def _size(lean: JudgeBias) -> float:
-    return abs(lean.value or 0.0)
+        largest = max(tested or alone, key=lambda lean: abs(lean.value or 0.0))
+        yield _open_favour(entry, about, largest, len(tested))
 
 
 def _estimate(lean: JudgeBias) -> EstimateEntry:
@@ -216,25 +196,19 @@ def _estimate(lean: JudgeBias) -> EstimateEntry:
 def _lean_facts(entry: JudgeEntry, lean: JudgeBias) -> dict[str, Any]:
     """Return whom a judge leans to, and how far without its sign; a bare number is a model."""
     name, estimate = lean.name or "", _estimate(lean)
-    _, *ends = (estimate if estimate.number >= 0 else estimate.turned()).ends
+    size, *ends = (estimate if estimate.number >= 0 else estimate.turned()).ends
     ratings = entry.scale.kind == "ratings"
     return {
+        "kind": "rating",
+        "people": "one",
         "group": f"model {name}" if lean.kind == "model" and name[:1].isdigit() else name,
-        "size": _scale_points(entry, _size(lean)),
+        "size": _scale_points(entry, size),
         "ends": "{:.2f} to {:.2f}".format(*ends) if ratings else points_range(*ends),
     }
 
 
 def _scale_points(entry: JudgeEntry, size: float) -> str:
     return f"{size:.2f} points of its scale" if entry.scale.kind == "ratings" else points(size)
-
-
-def _favour(entry: JudgeEntry, about: About, lean: JudgeBias, p: float) -> Claim:
-    up = (lean.value or 0.0) > 0
-    facts = {**_lean_facts(entry, lean), "kind": "rating", "which": "longer" if up else "shorter"}
-    subject = {**about.subject, "model" if lean.kind == "model" else "rule": lean.name}
-    owner, notes = About(subject, about.facts), LENGTH if lean.kind == "length" else FAVOURS
-    return notes.claim("shown", owner, facts, estimate=_estimate(lean), p_adjusted=p)
 
 
 def _open_favour(entry: JudgeEntry, about: About, lean: JudgeBias, tested: int) -> Claim:
@@ -247,26 +221,19 @@ def _open_favour(entry: JudgeEntry, about: About, lean: JudgeBias, tested: int) 
         soon = more is not None and more <= _FAR * lean.labels
         facts |= {"people": "open" if soon else "small", "tested": tested, "more": more,
                   "least": _scale_points(entry, least)}  # fmt: skip
-    else:
-        facts |= {"people": "one", "where": "ahead" if estimate.number > 0 else "behind"}
     return FAVOURS.claim("undecided", about, facts, estimate=estimate)
 
 
 def _pair_lean(about: About, lean: JudgeBias) -> Claim:
     outcome: Outcome = "shown" if (lean.p or 0.0) <= LEVEL else "undecided"
-    up, position = (lean.value or 0.0) > 0, lean.kind == "position"
     # A lean that is not shown is told by the side that is named first.
-    shares = [None if share is None else share if up or outcome != "shown" else 1 - share
-              for share in (lean.judge_share, lean.people_share)]  # fmt: skip
-    facts = {
-        "which": (("second", "first") if position else ("shorter", "longer"))[up],
-        "share": shares[0],
-        "by_people": shares[1],
-        "kind": "pair",
-        "orders": "flips" if lean.method == "both orders" else "one",
-        "flips": lean.flips or 0,
-    }
-    notes = POSITION if position else LENGTH
+    share, by_people = (
+        value if value is None or (lean.value or 0.0) > 0 or outcome != "shown" else 1 - value
+        for value in (lean.judge_share, lean.people_share)
+    )
+    facts = {"share": share, "by_people": by_people, "kind": "pair", "flips": lean.flips or 0,
+             "orders": "flips" if lean.method == "both orders" else "one"}  # fmt: skip
+    notes = POSITION if lean.kind == "position" else LENGTH
     return notes.claim(outcome, about, facts, estimate=_estimate(lean), p_adjusted=lean.p)
 
 
@@ -274,27 +241,21 @@ def _best(entry: JudgeEntry, about: About) -> Claim:
     """Return whom the best model beats, Holm over all pairs."""
     worth = {model.name: (model.strength or model.combined).numbers[0] for model in entry.models}
     best = max(worth, key=lambda name: np.nan_to_num(worth[name], nan=-math.inf))
-    leads = {pair.b: (pair.difference, pair.p_adjusted) for pair in entry.pairs if pair.a == best}
-    leads |= {pair.a: (pair.difference.turned(), pair.p_adjusted)
-              for pair in entry.pairs if pair.b == best}  # fmt: skip
-    p = {name: min((p or 0.0) * LEVEL / MODEL_LEVEL, 1.0) for name, (_, p) in leads.items()}
-    beaten = [name for name, (lead, _) in leads.items() if lead.number > 0 and p[name] <= LEVEL]
+    leads = [pair for pair in entry.pairs if pair.a == best]
+    leads += [pair.turned() for pair in entry.pairs if pair.b == best]
+    p = {pair.b: min((pair.p_adjusted or 0.0) * LEVEL / MODEL_LEVEL, 1.0) for pair in leads}
+    beaten = {pair.b: pair.difference for pair in leads
+              if pair.difference.number > 0 and p[pair.b] <= LEVEL}  # fmt: skip
     if beaten:
         losers = sorted(beaten, key=lambda name: -worth[name])
-        lead = min((leads[name][0] for name in beaten), key=lambda lead: lead.number)
+        lead = min(beaten.values(), key=lambda lead: lead.number)
         single = len(beaten) == 1 and entry.scale.kind == "ratings"
         size = f" by {lead.number:.2f} points" if single else ""
         facts: dict[str, Any] = {"a": best, "losers": losers, "by": size}
         owner = About({**about.subject, "a": best, "b": losers}, about.facts)
         most = max(p[name] for name in beaten)
         return MODEL_BETTER.claim("shown", owner, facts, estimate=lead, p_adjusted=most)
-    near = min(leads, key=lambda name: leads[name][1] or 0.0)
-    lead, tested = leads[near][0], len(entry.models) * (len(entry.models) - 1) // 2
-    facts = {"tested": tested, "a": best, "b": near, "more": _more(entry.labels, lead, tested)}
-    return MODEL_BETTER.claim("undecided", about, facts, estimate=lead, p_adjusted=p[near])
-
-
-def joined_claims(entries: Sequence[JudgeEntry], *, margin: float) -> list[Claim]:
-    """Return the claims of all judges of a table."""
-    named = len(entries) > 1
-    return [claim for entry in entries for claim in judge_claims(entry, margin=margin, named=named)]
+    near = min(leads, key=lambda pair: pair.p_adjusted or 0.0)
+    lead, tested = near.difference, len(entry.models) * (len(entry.models) - 1) // 2
+    facts = {"tested": tested, "a": best, "b": near.b, "more": _more(entry.labels, lead, tested)}
+    return MODEL_BETTER.claim("undecided", about, facts, estimate=lead, p_adjusted=p[near.b])

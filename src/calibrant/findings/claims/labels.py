@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import asdict
 
-from calibrant.findings.claims.claim import (
+from calibrant.findings.claims import (
     About,
     Claim,
     Facts,
@@ -137,30 +137,21 @@ def _before(reference: str, alarms: int) -> str:
 def monitor_claims(entries: Sequence[MonitorEntry]) -> Iterator[Claim]:
     """Yield the claims of a watch."""
     for entry in entries:
-        yield from _entry_claims(entry, named=len(entries) > 1)
-
-
-def _entry_claims(entry: MonitorEntry, *, named: bool) -> Iterator[Claim]:
-    about = about_model(entry.model, entry.method, named=named, n=entry.n)
-    yield _alarm_claim(entry, about)
-    if mix := entry.mix:
-        change, size = mix.alarm, None
-        facts: Facts = {"quality": entry.alarm is None}
-        outcome: Outcome = "undecided"
-        if change is not None:
-            size = {"value": change.now - change.before}
-            outcome, facts = "shown", {**facts, **asdict(change)}
-        yield MIX.claim(outcome, about, facts, estimate=size, p_adjusted=mix.p_value, n=entry.n)
-    if promise := entry.promise:
-        yield PROMISE.claim(
-            "undecided" if promise.broken is None else "shown",
-            about,
-            asdict(promise),
-            estimate=promise.error,
-            p_adjusted=promise.p_value,
-            margin=promise.max_error,
-            n=promise.given,
-        )
+        about = about_model(entry.model, entry.method, named=len(entries) > 1, n=entry.n)
+        yield _alarm_claim(entry, about)
+        if mix := entry.mix:
+            change, size, facts = mix.alarm, None, {"quality": entry.alarm is None}
+            outcome: Outcome = "undecided"
+            if change is not None:
+                size = {"value": change.now - change.before}
+                outcome, facts = "shown", {**facts, **asdict(change)}
+            yield MIX.claim(outcome, about, facts, estimate=size, p_adjusted=mix.p_value, n=entry.n)
+        if promise := entry.promise:
+            yield PROMISE.claim(
+                "undecided" if promise.broken is None else "shown", about, asdict(promise),
+                estimate=promise.error, p_adjusted=promise.p_value, margin=promise.max_error,
+                n=promise.given,
+            )  # fmt: skip
 
 
 def _alarm_claim(entry: MonitorEntry, about: About) -> Claim:
@@ -313,26 +304,22 @@ def leaderboard_claims(board: LeaderboardFields) -> list[Claim]:
     ]
 
 
-def plan_claims(entries: Sequence[ClaimPlanEntry]) -> list[Claim]:
-    """Return the claims of a plan."""
-    several = len(entries) > 1
-    return [claim for entry in entries for claim in _plan_claims(entry, named=several)]
-
-
-def _plan_claims(entry: ClaimPlanEntry, *, named: bool) -> Iterable[Claim]:
-    subject = {"model": entry.model, "method": entry.method, "group": entry.group}
-    about = About(subject, {"name": subject_name(subject), "named": named})
-    if labels_needed := entry.needed:
-        first, half = labels_needed.calibrated.one_look, labels_needed.half.one_look
-        outcome: Outcome = "undecided" if first is None else "depends"
-        size = EstimateEntry(value=first, low=first, high=half, n=entry.items)
-        facts, margin = {"power": labels_needed.power}, labels_needed.threshold
-        yield NEEDED.claim(outcome, about, facts, estimate=size, margin=margin)
-    if shows := entry.shows:
-        reach, half_reach = shows.calibrated, shows.half
-        outcome = "undecided" if reach is None else "depends"
-        size = EstimateEntry(value=reach, low=reach, high=half_reach, n=shows.labels)
-        yield SHOWS.claim(outcome, about, {"power": shows.power}, estimate=size)
+def plan_claims(entries: Sequence[ClaimPlanEntry]) -> Iterator[Claim]:
+    """Yield the claims of a plan."""
+    for entry in entries:
+        subject = {"model": entry.model, "method": entry.method, "group": entry.group}
+        about = About(subject, {"name": subject_name(subject), "named": len(entries) > 1})
+        if labels_needed := entry.needed:
+            first, half = labels_needed.calibrated.one_look, labels_needed.half.one_look
+            outcome: Outcome = "undecided" if first is None else "depends"
+            size = EstimateEntry(value=first, low=first, high=half, n=entry.items)
+            facts, margin = {"power": labels_needed.power}, labels_needed.threshold
+            yield NEEDED.claim(outcome, about, facts, estimate=size, margin=margin)
+        if shows := entry.shows:
+            reach, half_reach = shows.calibrated, shows.half
+            outcome = "undecided" if reach is None else "depends"
+            size = EstimateEntry(value=reach, low=reach, high=half_reach, n=shows.labels)
+            yield SHOWS.claim(outcome, about, {"power": shows.power}, estimate=size)
 
 
 def no_error_warning(rate: float) -> DataWarning:

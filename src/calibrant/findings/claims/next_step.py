@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from calibrant.core.document import given_places, kind_of
 from calibrant.core.hints import TABLE, Call, declared_options
-from calibrant.findings.claims.claim import Claim
+from calibrant.findings.claims import Claim
 from calibrant.findings.claims.labels import traffic_step
 from calibrant.findings.documents.audits import AuditBlock
 
@@ -51,7 +51,8 @@ def next_step(document: Document, beside: Sequence[Document] = ()) -> Advice | N
     """
     step = _own_step(document)
     finished = {kind_of(peer): peer for peer in beside}
-    if step is not None and _verb(step.command) in finished:
+    matched = None if step is None else re.match(r"calibrant[ .](\w+)", step.command)
+    if matched is not None and matched[1] in finished:
         # Comparing or choosing is done: what was chosen is taken from there.
         step = _own_step(finished["decide"]) if "decide" in finished else _choose(document)
     return step
@@ -192,7 +193,9 @@ def _again(settings: Document, verb: str, *names: str) -> dict[str, Any]:
 
 def _own_step(document: Document) -> Advice | None:
     step, kind = document.get("next"), kind_of(document)
-    if kind == "label" and _may_stop(document):
+    entries = document.get("results") or ()
+    stops = kind == "label" and all((entry.get("stop") or {}).get("stop") for entry in entries)
+    if entries and stops:
         words = "Take the labels out, with their weights"
         return _to(words, document, "label export", out="labels.csv")
     if kind == "label" and document.get("batch"):
@@ -205,11 +208,6 @@ def _own_step(document: Document) -> Advice | None:
     if kind in _DECIDED and document.get("results"):
         return _DECIDED[kind](document, document["results"])
     return _STEPS[kind](document) if kind in _STEPS else None
-
-
-def _verb(command: str) -> str:
-    """Return the verb of a command or a call."""
-    return matched[1] if (matched := re.match(r"calibrant[ .](\w+)", command)) else ""
 
 
 def _to(words: str, document: Document, verb: str, *more: str, **settings: Any) -> Advice:
@@ -245,11 +243,6 @@ def _labelled(document: Document) -> Advice:
     given_out = len(document.get("waves") or ())
     batch = f"batch{given_out + 1}.csv" if given_out else "batch.csv"
     return _to("Label the next batch", document, "label next", out=batch)
-
-
-def _may_stop(document: Document) -> bool:
-    entries = document.get("results") or ()
-    return bool(entries) and all((entry.get("stop") or {}).get("stop") for entry in entries)
 
 
 _STEPS: dict[str, Callable[[Document], Advice | None]] = {

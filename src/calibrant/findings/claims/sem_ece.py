@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from calibrant.findings.claims.claim import ALPHA, About, Claim, Facts, Outcome, count, joined, rule
+from calibrant.findings.claims import ALPHA, About, Claim, Facts, Outcome, count, joined, rule
 from calibrant.findings.claims.data import warning
 from calibrant.findings.claims.grades import grades_sentence
 from calibrant.findings.claims.margins import ERROR_MARGIN, more_labels
@@ -202,6 +202,6 @@ def _miscalibration_claims(blocks: Sequence[SemanticEntry], *, named: bool) -> I
     tested = [(block, floor) for block in blocks if (floor := block.noise_floor.sem2)]
     adjusted = holm([floor.p for _, floor in tested])
     for (block, floor), p_adjusted in zip(tested, adjusted, strict=True):
-        outcome: Outcome = "shown" if p_adjusted <= MISCALIBRATED_ALPHA else "undecided"
         about, facts = _about(block, named), {"floor": floor.floor}
-        yield MISCALIBRATED.claim(outcome, about, facts, estimate=block.sem2, p_adjusted=p_adjusted)
+        display = p_adjusted <= MISCALIBRATED_ALPHA
+        yield MISCALIBRATED.claim(display, about, facts, estimate=block.sem2, p_adjusted=p_adjusted)

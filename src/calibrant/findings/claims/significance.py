@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logit, ndtr, ndtri, stdtr, stdtrit
 
 from calibrant.core.arrays import Estimate, Floats
-from calibrant.findings.claims.claim import ALPHA
+from calibrant.findings.claims import ALPHA
 from calibrant.findings.claims.margins import gap_within
 from calibrant.metrics.stats.clusters import FEWEST
 from calibrant.metrics.stats.multiplicity import holm
@@ -262,7 +262,14 @@ def _adjust_family(family: Sequence[Significance], share: float) -> dict[str, in
     separations = [tests["separation"] for tests in family if tests["separation"]]
     for test, p in zip(separations, holm([t["p_within"] for t in separations]), strict=True):
         test["p_within"] = _scaled(float(p), share * HARDLY_SEPARATES_LEVEL)
-    _adjust_models(family, share * DOCUMENT_LEVEL)
+    level = share * DOCUMENT_LEVEL
+    # A model all of whose tests are shown frees its level. A direction needs the error shown too:
+    # if the confidences are calibrated, both are false.
+    labels_needed = np.array([_needed_levels(tests) for tests in family]).reshape(-1, len(_NAMES))
+    for tests, levels in zip(family, _among_models(labels_needed), strict=True):
+        for part, need in zip(_NAMES, levels, strict=True):
+            if (tested_part := tests[part]) is not None:
+                tested_part["p_adjusted"] = _scaled(float(need), level)
     number = sum(tests[name] is not None for tests in family for name in _NAMES)
     for tests in family:
         tests["tests"] = number
@@ -281,18 +288,6 @@ def _judge_within(test: ErrorTest | None, level: float) -> None:
     test["tested"] = test["reachable"] is not None and test["reachable"] <= level
     low = test["p_adjusted"] <= ALPHA
     test["holds"] = test["tested"] and low and test["accuracy_agrees"] and test["smooth"]
-
-
-def _adjust_models(family: Sequence[Significance], level: float) -> None:
-    """Adjust what is shown about each model: a model all of whose tests are shown frees its level.
-
-    A direction needs the error shown too: if the confidences are calibrated, both are false.
-    """
-    labels_needed = np.array([_needed_levels(tests) for tests in family]).reshape(-1, len(_NAMES))
-    for tests, levels in zip(family, _among_models(labels_needed), strict=True):
-        for name, need in zip(_NAMES, levels, strict=True):
-            if (test := tests[name]) is not None:
-                test["p_adjusted"] = _scaled(float(need), level)
 
 
 def _needed_levels(tests: Significance) -> tuple[float, ...]:

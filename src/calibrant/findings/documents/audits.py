@@ -1,7 +1,5 @@
 """Entries of an audit: a block per confidence, its tests and its diagram, and meanings."""
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 import msgspec

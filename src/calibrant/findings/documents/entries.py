@@ -1,7 +1,5 @@
 """Parts that all documents share, and the entries of comparisons and accuracies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 

@@ -1,7 +1,5 @@
 """Entries of groups: for whom a confidence is wrong, and what that costs."""
 
-from __future__ import annotations
-
 from msgspec import UNSET, UnsetType
 
 from calibrant.core.arrays import EstimateEntry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import field
+from msgspec import field, structs
 
 from calibrant.findings.documents.entries import UNDEFINED, EstimateEntry, Part
 
@@ -324,6 +324,10 @@ class JudgedPair(Part, frozen=True, kw_only=True):
     win_rate: EstimateEntry | None
     strength: EstimateEntry | None
     p_adjusted: float | None
+
+    def turned(self) -> JudgedPair:
+        """Return the same with the second model first."""
+        return structs.replace(self, a=self.b, b=self.a, difference=self.difference.turned())
 
 
 class LabelsNeeded(Part, frozen=True, kw_only=True):

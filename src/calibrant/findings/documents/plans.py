@@ -1,7 +1,5 @@
 """Entries of plans and leaderboards: what labels cost, and what they show."""
 
-from __future__ import annotations
-
 from calibrant.findings.documents.entries import UNDEFINED, EstimateEntry, Keys, Part, Verification
 
 

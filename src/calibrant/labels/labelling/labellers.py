@@ -17,8 +17,7 @@ from calibrant.findings.documents.entries import Part
 from calibrant.labels.labelling.estimates import pool_estimate
 from calibrant.labels.labelling.pools import LabelPool
 from calibrant.metrics.stats.intervals import wilson_interval
-
-_Z = 1.959964
+from calibrant.metrics.stats.judges import quadratic_kappa
 
 
 def cohen_kappa(first: Sequence[float], second: Sequence[float]) -> Estimate:
@@ -40,32 +39,20 @@ def cohen_kappa(first: Sequence[float], second: Sequence[float]) -> Estimate:
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1 or not a.size:
         raise InputError("agreement needs the labels of two people for the same items")
-    table = np.array([[((a == x) & (b == y)).sum() for y in (0, 1)] for x in (0, 1)], float)
-    value = _kappa(table / a.size)
-    share = (table + 0.5) / (a.size + 2.0)
-    centre, error = _kappa(share), _kappa_error(share, a.size + 2.0)
-    quantile = float(stdtrit(max(a.size - 1, 1), 0.975))
-    low, high = max(-1.0, centre - quantile * error), min(1.0, centre + quantile * error)
-    return Estimate(value, min(low, value), max(high, value), n=int(a.size), interval="fleiss")
-
-
-def _kappa(share: Any) -> float:
-    agreed = float(np.trace(share))
-    chance = float(share.sum(axis=0) @ share.sum(axis=1))
-    return 1.0 if chance >= 1.0 else (agreed - chance) / (1.0 - chance)
-
-
-def _kappa_error(share: Any, n: float) -> float:
-    """Return the standard error of Fleiss, Cohen and Everitt (1969)."""
+    n, value = a.size + 2.0, float(quadratic_kappa(a, b)[0])
+    share = np.array([[((a == x) & (b == y)).sum() + 0.5 for y in (0, 1)] for x in (0, 1)]) / n
+    # The standard error of Fleiss, Cohen and Everitt (1969).
     row, column = share.sum(axis=1), share.sum(axis=0)
     agreed, chance = float(np.trace(share)), float(row @ column)
-    kappa = (agreed - chance) / (1.0 - chance)
-    keep = sum(share[i, i] * (1 - (row[i] + column[i]) * (1 - kappa)) ** 2 for i in range(2))
-    cross = (1 - kappa) ** 2 * sum(
-        share[i, j] * (column[i] + row[j]) ** 2 for i in range(2) for j in range(2) if i != j
-    )
-    variance = keep + cross - (kappa - chance * (1 - kappa)) ** 2
-    return math.sqrt(max(variance, 0.0) / n) / (1.0 - chance)
+    centre = (agreed - chance) / (1.0 - chance)
+    keep = np.diag(share) @ (1 - (row + column) * (1 - centre)) ** 2
+    cross = share * (column[:, None] + row) ** 2
+    variance = keep + (1 - centre) ** 2 * (cross.sum() - np.trace(cross))
+    variance -= (centre - chance * (1 - centre)) ** 2
+    error = math.sqrt(max(float(variance), 0.0) / n) / (1.0 - chance)
+    reach = error * float(stdtrit(max(a.size - 1, 1), 0.975))
+    low, high = max(-1.0, centre - reach), min(1.0, centre + reach)
+    return Estimate(value, min(low, value), max(high, value), n=int(a.size), interval="fleiss")
 
 
 @dataclass(frozen=True, slots=True)

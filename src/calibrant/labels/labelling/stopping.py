@@ -276,7 +276,6 @@ class SequentialAudit:
         self.threshold = threshold
         self.sequence = CalibrationSequence(bins=bins, alpha=alpha, horizon=budget)
         self.stopped_at: int | None = None
-        self.verdict: str | None = None
 
     def update(self, confidence: ArrayLike, correct: ArrayLike) -> dict[str, object]:
         """Take further labels in the order they came; return the state after them."""

@@ -4,7 +4,6 @@ import importlib.util
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from polars.exceptions import PolarsError
@@ -16,7 +15,7 @@ from calibrant.data.formats import file_format
 from calibrant.data.label_schema import StoredItem
 from calibrant.data.tables import WRITERS, neutral_cells, read_table, unreadable
 from calibrant.data.text_tables import read_cells
-from calibrant.findings.claims.claim import count
+from calibrant.findings.claims import count
 from calibrant.labels.labelling.session import LabelSession
 from calibrant.labels.page.server import shown_item
 
@@ -95,17 +94,13 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
         WRITERS.get(ending, _write_workbook)(frame, path)
 
 
-def _workbooks() -> Any:
+def _write_workbook(frame: pl.DataFrame, path: Path) -> None:
     if importlib.util.find_spec("openpyxl") is None:
         rule = "workbooks (.xlsx) need the package openpyxl"
         raise InputError(rule, hint="pip install openpyxl, or name a .csv file")
     import openpyxl
 
-    return openpyxl
-
-
-def _write_workbook(frame: pl.DataFrame, path: Path) -> None:
-    book = _workbooks().Workbook()
+    book = openpyxl.Workbook()
     sheet = book.active
     for number, row in enumerate([frame.columns, *frame.rows()], start=1):
         for column, value in enumerate(row, start=1):

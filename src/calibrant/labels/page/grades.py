@@ -16,13 +16,12 @@ from calibrant.data import Study
 from calibrant.data.label_schema import ItemKey, ItemState, StoredItem
 from calibrant.data.label_store import LabelStore
 from calibrant.data.sources.drawn_labels import ANSWER, checks_path, study_grades
-from calibrant.data.sources.provenance import document_head
+from calibrant.data.sources.input import document_head
 from calibrant.data.tables import with_question_columns
 from calibrant.labels.labelling.session import DrawnItems, people_of
 from calibrant.labels.page.server import Progress
-from calibrant.metrics.stats.graded_checks import CheckedGrades, Graded, choose_checks
-from calibrant.metrics.stats.graded_estimates import graded_accuracy
-from calibrant.metrics.stats.graded_summary import grader_report
+from calibrant.metrics.stats.graded_estimates import CheckedGrades, Graded, graded_accuracy
+from calibrant.metrics.stats.graded_summary import choose_checks, grader_report
 
 DESIGN = "grades"
 _EXAMPLES = 20

@@ -1,6 +1,6 @@
 """Options that the commands of label share, and the document that is made of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Unpack
@@ -13,8 +13,8 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.verb import INPUT, Option, declaration, verb
+from calibrant.data.sources.input import document_head
 from calibrant.data.sources.options import ReadingOptions, table_settings
-from calibrant.data.sources.provenance import document_head
 from calibrant.findings.claims.dependence import (
     dependence_entry,
     dependence_notes,
@@ -155,6 +155,10 @@ class OpenTask(NamedTuple):
         states = session.states()
         people = people_of(states)
         blocks = session.blocks(states)
+        # Which labelled rows hang together: of the table itself everything holds all the same.
+        dependence = [dependence_entry(work.dependence(block)) for block in blocks]
+        notes = [pool_sentence(groups) for entry in dependence for groups in entry.groups]
+        notes = list(dict.fromkeys(notes)) or dependence_notes(dependence)
         results = [_entry(block, work, goals) for block in blocks]
         for entry in results:
             if people.label_error is not None and entry["labelled"]:
@@ -165,7 +169,7 @@ class OpenTask(NamedTuple):
             **self.head,
             "settings": {**settings, **table_settings(self.columns)},
             "reading": work.reading.to_dict(),
-            "data": {"warnings": [], "notes": _dependence_notes(work, blocks)},
+            "data": {"warnings": [], "notes": notes},
             "claims": [],
             "results": results,
             "people": people,
@@ -183,13 +187,6 @@ class OpenTask(NamedTuple):
         entries = typed(plain(document)).results
         claims = label_claims(entries, precision=goals["precision"], threshold=goals["threshold"])
         return {**document, "claims": [claim.to_dict() for claim in claims]}
-
-
-def _dependence_notes(work: OpenPool, blocks: Sequence[LabelledBlock]) -> list[str]:
-    """Say which labelled rows hang together: of the table itself everything holds all the same."""
-    entries = [dependence_entry(work.dependence(block)) for block in blocks]
-    notes = [pool_sentence(groups) for entry in entries for groups in entry.groups]
-    return list(dict.fromkeys(notes)) or dependence_notes(entries)
 
 
 def open_task(

@@ -22,7 +22,7 @@ from aiohttp import web
 from calibrant.core.errors import InputError
 from calibrant.core.loopback import LOOPBACK, Loopback
 from calibrant.data.label_schema import ItemState, StoredItem
-from calibrant.findings.claims.claim import count
+from calibrant.findings.claims import count
 from calibrant.labels.labelling.estimates import pool_estimate
 from calibrant.labels.labelling.session import LabelledBlock, LabelSession
 from calibrant.labels.labelling.stopping import Goals, labels_for_precision, stop_decision

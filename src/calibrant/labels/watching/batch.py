@@ -275,11 +275,6 @@ def _instant(text: str | None) -> dt.datetime | None:
         return None
 
 
-def days_since_1970(stamp: dt.datetime) -> float:
-    """Return an instant as days since 1970-01-01."""
-    return stamp.timestamp() / 86_400.0
-
-
 _WEEK = 7
 # Weeks are as good as independent, so that the bound for all of them is nearly reached, and the law
 # of chi-square is a little too light so far out. Part of alpha is left for that.

@@ -138,9 +138,9 @@ class Channels(Stored):
         self._first = 0
         self.total = self.baseline + self.before
         self._now = self._turned(self.total)
-        for number, day in enumerate(self.days):
-            self._earlier[:, :, number] = self._now
-            self._advance(day)
+        days, self.days = self.days, []
+        for day in days:
+            self._remember(day)
 
     def _turned(self, sums: DaySums) -> Floats:
         """Return rows, residuals, and turned terms less the usual ones, after their square."""
@@ -148,10 +148,6 @@ class Channels(Stored):
         terms = terms - sums[:, :1] * self._usual
         square = (terms * terms).sum(axis=1, keepdims=True)
         return np.concatenate([sums[:, [ROWS, REST]], square, terms], axis=1)
-
-    def _advance(self, day: DaySums) -> None:
-        self.total = self.total + day
-        self._now = self._turned(self.total)
 
     def sums_since(self, start: int) -> DaySums:
         """Return the sums of the batches since this one, counted from 0."""
@@ -183,7 +179,8 @@ class Channels(Stored):
             self._first, last = 0, len(self.days)
         self._earlier[:, :, last] = self._now
         self.days.append(day)
-        self._advance(day)
+        self.total = self.total + day
+        self._now = self._turned(self.total)
 
     @property
     def noise(self) -> tuple[Floats, Floats]:
@@ -209,7 +206,15 @@ class Channels(Stored):
             variance += 1.0 / before + np.maximum(moved, 0.0) / number**2
         if self.tolerance:
             shift = np.sign(shift) * np.maximum(np.abs(shift) - self.tolerance, 0.0)
-        return _ratio(shift, 1.0 / (noise * variance), rows * noise / size**2)
+        precision = 1.0 / (noise * variance)
+        # Normal-mixture likelihood ratios; 0 while a stretch holds too little.
+        prior = _CHANGE**2 * precision
+        log = shift**2 * precision / 2 * prior / (1 + prior)
+        drop = ndtr(-shift * np.sqrt(precision * prior / (1 + prior)))
+        lean = 2 * (_DROPS * drop + (1 - _DROPS) * (1 - drop))
+        ratio = lean * np.exp(np.minimum(log, _MOST_LOG)) / np.sqrt(1 + prior)
+        informed = rows * noise / size**2 >= _LEAST_INFORMATION
+        return np.asarray(np.where(informed, ratio, 0.0), dtype=np.float64)
 
     def likely_start(self, ratios: Floats) -> int:
         """Return the batch (counted from 0) at which the change most likely began."""
@@ -220,16 +225,6 @@ class Channels(Stored):
 def _means(sums: DaySums) -> Floats:
     """Return the mean residual of each channel."""
     return np.asarray(sums[:, REST] / np.where(sums[:, ROWS] > 0, sums[:, ROWS], np.inf))
-
-
-def _ratio(shift: Floats, precision: Floats, informed: Floats) -> Floats:
-    """Return normal-mixture likelihood ratios; 0 while a stretch holds too little."""
-    prior = _CHANGE**2 * precision
-    log = shift**2 * precision / 2 * prior / (1 + prior)
-    drop = ndtr(-shift * np.sqrt(precision * prior / (1 + prior)))
-    lean = 2 * (_DROPS * drop + (1 - _DROPS) * (1 - drop))
-    ratio = lean * np.exp(np.minimum(log, _MOST_LOG)) / np.sqrt(1 + prior)
-    return np.asarray(np.where(informed >= _LEAST_INFORMATION, ratio, 0.0), dtype=np.float64)
 
 
 def _spread_about(sums: DaySums, centre: Floats) -> Floats:

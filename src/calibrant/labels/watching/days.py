@@ -265,7 +265,9 @@ class WaitingDays:
         oldest = -math.inf if self.learns_until is not None else newest - self.age
         ready = []
         for time in sorted(self.days):
-            if time > oldest and not self._complete(time):
+            labels = self.days[time].correct.size
+            complete = self.listed and 0 < self.rows.get(time, 0) <= labels
+            if time > oldest and not complete:
                 break
             ready.append(self._pop(time))
         # A day without a label has not been judged: its first ones may be the quick ones.
@@ -275,9 +277,6 @@ class WaitingDays:
     def _pop(self, time: float) -> StreamBatch:
         self.rows.pop(time, None)
         return self.days.pop(time)
-
-    def _complete(self, time: float) -> bool:
-        return self.listed and 0 < self.rows.get(time, 0) <= self.days[time].correct.size
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as plain data, to go on tomorrow."""

@@ -326,7 +326,9 @@ def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatc
             hint = "name another file: it is created at the end"
             raise SchemaError(rule, source=str(path), hint=hint)
         if state["schema"] == _FIRST:
-            _turn_gaps(state["watches"])
+            for entry in (entry for watch in state["watches"] for entry in watch["history"]):
+                value, low, high, *peers = entry["gap"]
+                entry["gap"] = [0.0 - value, 0.0 - high, 0.0 - low, *peers]
         watches = [CalibrationWatch.from_dict(entry) for entry in state["watches"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
@@ -335,12 +337,6 @@ def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatc
         hint = "name another file, and start the watch anew with a baseline"
         raise InputError(rule, source=str(path), hint=hint) from None
     return {(watch.keys["model"], watch.keys["method"]): watch for watch in watches}
-
-
-def _turn_gaps(watches: list[dict[str, Any]]) -> None:
-    for entry in (entry for watch in watches for entry in watch["history"]):
-        value, low, high, *peers = entry["gap"]
-        entry["gap"] = [0.0 - value, 0.0 - high, 0.0 - low, *peers]
 
 
 def save_state(path: str | Path, watches: dict[tuple[str, str], CalibrationWatch]) -> None:

@@ -11,12 +11,19 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, Estimate, Floats, MaybeArray, Stream
 from calibrant.metrics import inputs
+from calibrant.metrics.binned import matched_error
 from calibrant.metrics.blocks.cell_error import CellError, CellRows
 from calibrant.metrics.blocks.families import CurvatureRange, Ends, Metric, MetricFamily, RowLoss
-from calibrant.metrics.corp import Corp, ReliabilityCurve, corp_from_sums, curve_of_sums
-from calibrant.metrics.intervals.corp import CorpIntervals, CorpTask, corp_intervals
-from calibrant.metrics.intervals.gap import GapIntervals, gap_intervals, half_highs
-from calibrant.metrics.intervals.gap_model import GapModel, gap_model, gap_of_means, matched_error
+from calibrant.metrics.corp import (
+    Corp,
+    CorpIntervals,
+    CorpTask,
+    ReliabilityCurve,
+    corp_from_sums,
+    corp_intervals,
+    curve_of_sums,
+)
+from calibrant.metrics.intervals import gap
 from calibrant.metrics.intervals.smooth import smooth_interval
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.smooth import SmoothGrids, SmoothTask
@@ -30,6 +37,7 @@ from calibrant.metrics.stats.units import (
     UnitInfluence,
     Units,
     expected_error,
+    gap_of_means,
     unequal_ratio,
     unit_codes,
 )
@@ -168,9 +176,9 @@ class MetricBlock:
         return value, order, influence
 
     @cached_property
-    def gaps(self) -> GapModel:
+    def gaps(self) -> gap.GapModel:
         """Sums over bins and their variance."""
-        return gap_model(self.data, self.units, bins=self.bins)
+        return gap.gap_model(self.data, self.units, bins=self.bins)
 
     # Whether a weight is a number of rows that are alike.
     counted = False
@@ -202,17 +210,17 @@ class MetricBlock:
     @cached_property
     def matched(self) -> float:
         """The debiased ECE."""
-        return matched_error(self.gaps.stats, self.gaps.likely_inflation)
+        return matched_error(self.gaps.stats, self.gaps.inflation / self.gaps.caution)
 
     @cached_property
-    def gap_ends(self) -> GapIntervals:
+    def gap_ends(self) -> gap.GapIntervals:
         """The interval of ECE and the low ends of its halves."""
-        return gap_intervals(self.gaps, self.gap_streams[0], self.level, self.resamples)
+        return gap.gap_intervals(self.gaps, self.gap_streams[0], self.level, self.resamples)
 
     @cached_property
     def half_highs(self) -> tuple[float, float]:
         """The high ends of the halves of ECE."""
-        return half_highs(self.gaps, self.gap_streams[1], self.level, self.resamples)
+        return gap.half_highs(self.gaps, self.gap_streams[1], self.level, self.resamples)
 
     @cached_property
     def gap_streams(self) -> Sequence[Stream]:
@@ -351,7 +359,3 @@ class MetricBlock:
     def error(self, influence: Floats) -> float:
         """Return the standard error of a statistic from its influence on rows."""
         return self.pulls(influence).error
-
-    def ranked_error(self, influence: ranking.Influence) -> float:
-        """Return the standard error of a ranking measure."""
-        return self.error(influence.rows(self.ranked.group, self.data.correct))

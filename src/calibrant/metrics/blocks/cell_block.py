@@ -22,10 +22,9 @@ from calibrant.metrics.blocks.grid import (
     STEEP_CELLS,
     CellGrid,
     CellSums,
-    middle_of_bend,
 )
 from calibrant.metrics.inputs import Checked
-from calibrant.metrics.intervals.gap_model import GapModel
+from calibrant.metrics.intervals.gap import GapModel
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts
@@ -149,7 +148,11 @@ class CellBlock(MetricBlock):
         """Return what rows of each cell and outcome cost on average, and with flipped outcomes."""
         y = self.data.correct
         # Rows with a confidence of 1 do not differ.
-        spread = np.where(self.cell == self.grid.cells, 0.0, middle_of_bend(self, bend))
+        spread = np.where(
+            self.cell == self.grid.cells,
+            0.0,
+            (min(bend[0], 0.0) + max(bend[1], 0.0)) * self.width**2 / 16,
+        )
         return rows(self.own_mean, y) + spread, lambda: rows(self.own_mean, 1 - y) + spread
 
     @cached_property

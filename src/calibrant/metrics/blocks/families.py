@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from calibrant.core.arrays import Array, Floats
 from calibrant.metrics.blocks import grid
-from calibrant.metrics.intervals.corp import dsc_influence
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.metrics.stats import ranking
 from calibrant.metrics.stats.intervals import (
@@ -278,7 +277,8 @@ def _mean_gap_ends(block: MetricBlock) -> tuple[float, float]:
 def miscalibration(block: MetricBlock) -> Ends:
     """Return MCB."""
     low, high = block.corp_ends.mcb
-    if block.one_class:
+    # Confidences of 0 and 1 that were all right simulate nothing but themselves.
+    if block.one_class or high <= low:
         high = max(high, min(block.corp_parts.mcb + block.unseen, 1.0))
     return block.corp_parts.mcb, low, high, "test-inversion"
 
@@ -286,10 +286,15 @@ def miscalibration(block: MetricBlock) -> Ends:
 def discrimination(block: MetricBlock) -> Ends:
     """Return DSC."""
     value = block.corp_parts.dsc
-    rising = dsc_influence(block.distinct, block.fitted, value)
-    by_rank = ranking.Influence(rising.constant[::-1], rising.slope[::-1])
+    # With g the recalibrated rate and m the base rate a row has (g - m)^2 + 2 (g - m)(y - g) - DSC.
+    fitted, sums = block.fitted[::-1], block.distinct
+    away = fitted - sums.outcome.sum() / sums.weight.sum()
+    by_rank = ranking.Influence(away**2 - 2 * away * fitted - value, 2 * away)
     # The influence knows units; the simulation knows what is left where the curve is flat.
-    error = max(block.ranked_error(by_rank), math.sqrt(block.corp_ends.dsc_variance))
+    error = max(
+        block.error(by_rank.rows(block.ranked.group, block.data.correct)),
+        math.sqrt(block.corp_ends.dsc_variance),
+    )
     low, high = wald_interval(block.corp_ends.dsc, error, block.level, units=block.effective)
     if block.one_class or error < 1e-12:
         low, high = min(low, value - block.unseen), max(high, value + block.unseen)

@@ -207,14 +207,6 @@ def of_cells(block: CellBlock) -> float:
     return 4 * float(rows.sum(axis=0)[mixed & edge].sum() / rows.sum()) + of_place(block)
 
 
-def middle_of_bend(block: CellBlock, bend: CurvatureRange) -> float:
-    """Return the middle of what the spread inside a cell may add to a mean of this curvature.
-
-    The variance of the confidences in a cell is at most a quarter of its squared width.
-    """
-    return (min(bend[0], 0.0) + max(bend[1], 0.0)) * block.width**2 / 16
-
-
 def of_bend(block: CellBlock, bend: CurvatureRange) -> float:
     """Return the error of a mean whose second derivative lies between the two of `bend`.
 

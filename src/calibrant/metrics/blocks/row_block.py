@@ -16,11 +16,11 @@ from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import did_you_mean
 from calibrant.metrics.binned import shrunk_variance
 from calibrant.metrics.blocks.block import MetricBlock
-from calibrant.metrics.intervals.gap_model import GapModel
+from calibrant.metrics.intervals.gap import GapModel
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
-from calibrant.metrics.stats.kernels import even_steps
+from calibrant.metrics.stats.binning import even_steps
 from calibrant.metrics.stats.units import UnitInfluence, Units
 
 

@@ -9,20 +9,13 @@ import numpy as np
 
 from calibrant.core.arrays import Floats, Mask
 from calibrant.metrics.inputs import Checked
-from calibrant.metrics.intervals.gap import LUCK
+from calibrant.metrics.intervals.gap import LUCK, candidate_lines
 from calibrant.metrics.smooth import Place, Published, Singles, SmoothGrids, SmoothTask
+from calibrant.metrics.stats import binning
 from calibrant.metrics.stats.bootstrap import halved
-from calibrant.metrics.stats.kernels import (
-    FINEST_BANDWIDTH,
-    HALVINGS,
-    at_points,
-    even_steps,
-    plan_on,
-)
 
 # More draws do not change the third digit of an end, and they cost most of the time.
 MOST_DRAWS = 500
-SET_ASIDE = 2.0
 NARROWEST = 2 / 1024
 
 
@@ -69,10 +62,15 @@ class _Candidates:
         # By point and draw: sums over points are then sums of whole rows.
         self._noise = np.zeros((smoothed.size, place.nodes.draws.shape[1]), np.float32)
         gap = np.divide(smoothed, density, out=np.zeros_like(smoothed), where=density > 0)
-        place.add_noise(_largest_spread(even_steps(smoothed.size), gap), self._noise)
+        # The largest variance of a residual on the way from the gap to half as much again: outcomes
+        # vary by rate * (1 - rate), and rows with a gap vary in number. Candidates at the high end
+        # have larger gaps than the observed one, and with them mostly larger variances.
+        points = binning.even_steps(smoothed.size)
+        rates = np.clip(points - np.array([[0.5], [1.0], [1.5]]) * gap, 0.0, 1.0)
+        place.add_noise((rates * (1 - rates)).max(axis=0) + gap**2, self._noise)
         # Draws come in pairs of either sign: their mean is 0.
         error = np.sqrt(np.square(self._noise).mean(axis=-1))
-        self._few, self._even = _lines(smoothed, density, error, self._observed)
+        self._few, self._even = candidate_lines(smoothed, error, density)
         self._moves, self._room = np.empty_like(self._noise), np.empty_like(self._noise)
 
     def low(self, tail: float) -> float:
@@ -119,32 +117,6 @@ class _Candidates:
 def _share(held: Mask) -> float:
     """Return the share of draws, of either sign, for which something holds."""
     return float(np.count_nonzero(held) / held.size)
-
-
-def _largest_spread(place: Floats, gap: Floats) -> Floats:
-    """Return the largest variance of a residual on the way from the gap to half as much again.
-
-    Outcomes vary by rate * (1 - rate), and rows with a gap vary in number. Candidates at the
-    high end have larger gaps than the observed one, and with them mostly larger variances.
-    """
-    rates = [np.clip(place - part * gap, 0.0, 1.0) for part in (0.5, 1.0, 1.5)]
-    first, second, third = (rate * (1 - rate) for rate in rates)
-    return np.asarray(np.maximum(np.maximum(first, second), third) + gap**2)
-
-
-def _lines(
-    smoothed: Floats, density: Floats, error: Floats, observed: float
-) -> tuple[Floats, Floats]:
-    """Return the two lines of candidates, as in `gap_intervals`."""
-    if observed == 0:
-        # Without any residual the line is the density itself.
-        return density, density
-    size = np.maximum(np.abs(smoothed), 1e-300)
-    noise = np.minimum(SET_ASIDE * error / size, 1.0)
-    sparse = smoothed * (1 - noise**2)
-    sparse = sparse if sparse.any() else smoothed
-    even = np.where(smoothed < 0, -density, density) / 2 + smoothed / (2 * observed)
-    return sparse / np.abs(sparse).sum(), even / np.abs(even).sum()
 
 
 # Replicates transformed together; more would only need more memory.
@@ -214,7 +186,7 @@ def _step_means(data: Checked, points: int) -> tuple[Floats, Floats, Floats, Flo
 def _on_grid(whole: Floats, upper: Floats, points: int) -> Floats:
     """Return sums at grid points from sums over steps, both outcomes together."""
     whole, upper = (part[:, :points] + part[:, points:] for part in (whole, upper))
-    return at_points(whole, upper)
+    return binning.at_points(whole, upper)
 
 
 def _fixed_points(residual: Floats, weight: Floats, start: float) -> Floats:
@@ -224,8 +196,8 @@ def _fixed_points(residual: Floats, weight: Floats, start: float) -> Floats:
     """
     # The spectrum of a mirrored grid is real: a cosine transform.
     spectrum = _transformed(residual)
-    steps, count = 1 << HALVINGS, len(residual)
-    low = np.full(count, math.floor(FINEST_BANDWIDTH * steps))
+    steps, count = 1 << binning.HALVINGS, len(residual)
+    low = np.full(count, math.floor(binning.FINEST_BANDWIDTH * steps))
     high, guess = np.full(count, steps), np.full(count, round(start * steps))
     error_at_high = np.full(count, np.nan)
     looks = 0
@@ -238,7 +210,7 @@ def _fixed_points(residual: Floats, weight: Floats, start: float) -> Floats:
         error_at_high[open_] = np.where(short, error_at_high[open_], value)
         looks += 1
         near = np.ceil(value * steps).astype(np.intp)
-        guess[open_] = near if looks < HALVINGS // 2 else (low[open_] + high[open_]) // 2
+        guess[open_] = near if looks < binning.HALVINGS // 2 else (low[open_] + high[open_]) // 2
     last = np.flatnonzero(np.isnan(error_at_high))
     if last.size:
         error_at_high[last] = _errors(spectrum[last], weight[last], high[last] / steps)
@@ -253,7 +225,7 @@ def _errors(spectrum: Floats, weight: Floats, bandwidths: Floats) -> Floats:
     places: dict[int, list[np.ndarray]] = {}
     for bandwidth in np.unique(bandwidths):
         choice = np.flatnonzero(bandwidths == bandwidth)
-        plan = plan_on(max(float(bandwidth), FINEST_BANDWIDTH), points)
+        plan = binning.plan_on(max(float(bandwidth), binning.FINEST_BANDWIDTH), points)
         size = min(plan.left.size, points)
         filtered[choice, :size] = spectrum[choice, :size] * plan.spectrum.real[:size]
         density[choice] = plan.density_sum(weight[choice]) / plan.left.size

@@ -119,7 +119,17 @@ class Calibrator:
         return all(hasattr(self, name) for name in self.fitted)
 
     def __sklearn_tags__(self) -> Any:
-        return one_column_tags()
+        # Loaded here: scikit-learn takes longer to load than an audit of a small table.
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            transformer_tags=TransformerTags(),
+            classifier_tags=ClassifierTags(multi_class=False),
+            # As for IsotonicRegression: one column, never a table of features.
+            input_tags=InputTags(one_d_array=True, two_d_array=False),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options and, where fitted, the fitted values as plain data."""
@@ -145,21 +155,6 @@ class Calibrator:
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.options)
         return f"{type(self).__name__}({options})"
-
-
-def one_column_tags() -> Any:
-    """Return what scikit-learn is told of an estimator of one column of confidences."""
-    # Loaded here: scikit-learn takes longer to load than an audit of a small table.
-    from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags, TransformerTags
-
-    return Tags(
-        estimator_type="classifier",
-        target_tags=TargetTags(required=True),
-        transformer_tags=TransformerTags(),
-        classifier_tags=ClassifierTags(multi_class=False),
-        # As for IsotonicRegression: one column, never a table of features.
-        input_tags=InputTags(one_d_array=True, two_d_array=False),
-    )
 
 
 def score_column(confidence: ArrayLike) -> Array:

@@ -1,18 +1,23 @@
-"""Recalibration maps from a score to a probability."""
+"""Recalibration maps from a score to a probability: by name, from plain data, and cross-fitted."""
+
+from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calibrant.core import InputError
+from calibrant.core import InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats, MaybeArray
+from calibrant.core.errors import require_known
 from calibrant.metrics.binned import bin_statistics
 from calibrant.metrics.inputs import check, check_bins, check_choice
 from calibrant.metrics.recalibration.base import Calibrator
 from calibrant.metrics.stats.ranking import DistinctSums
 from calibrant.metrics.stats.regressions import isotonic_fit, logistic_fit
+from calibrant.metrics.stats.units import unit_codes
 
 
 def _logits(values: Floats, edge: float) -> Floats:
@@ -62,7 +67,6 @@ class TemperatureCalibrator(Calibrator):
         self.edge = edge
 
     def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
-        """Find the temperature with the least log loss, between 0.01 and 100."""
         c, y, w = _doubles(confidence, correct, weights)
         self.moved_ = int((np.minimum(c, 1 - c) < _check_edge(self.edge)).sum())
         logits = _logits(c, self.edge)
@@ -73,13 +77,12 @@ class TemperatureCalibrator(Calibrator):
 
         # The loss is convex in 1/T, so its slope changes sign once or not at all.
         low, high = math.log(0.01), math.log(100.0)
+        root = low if slope(low) < 0 else high
         if slope(low) * slope(high) < 0:
             # Loaded here: it takes longer than an audit that recalibrates nothing.
             from scipy import optimize
 
             root = float(optimize.brentq(slope, low, high, xtol=1e-10))
-        else:
-            root = low if slope(low) < 0 else high
         self.temperature_ = math.exp(root)
 
     def _map(self, values: Floats) -> Floats:
@@ -118,20 +121,16 @@ class PlattCalibrator(Calibrator):
     fitted = ("slope_", "intercept_", "scale_", "moved_")
 
     def __init__(self, *, scale: str = "auto", edge: float = 1e-6, penalty: float = 1e-6) -> None:
-        self.scale = scale
-        self.edge = edge
-        self.penalty = penalty
+        self.scale, self.edge, self.penalty = scale, edge, penalty
 
     def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
-        """Fit slope and intercept by likelihood."""
         check_choice("scale", self.scale, ("auto", "logit", "score"))
         c, y, w = _doubles(confidence, correct, weights, probability=self.scale == "logit")
         inside = bool(c.min() >= 0 and c.max() <= 1)
         self.scale_ = ("logit" if inside else "score") if self.scale == "auto" else self.scale
         near = np.minimum(c, 1 - c) < _check_edge(self.edge)
         self.moved_ = int(near.sum()) if self.scale_ == "logit" else 0
-        features = self._feature(c)[:, None]
-        self.intercept_, slope = logistic_fit(features, y, w, self.penalty)
+        self.intercept_, slope = logistic_fit(self._feature(c)[:, None], y, w, self.penalty)
         self.slope_ = float(slope[0])
 
     def _feature(self, values: Floats) -> Floats:
@@ -170,11 +169,9 @@ class BetaCalibrator(Calibrator):
     fitted = ("slopes_", "intercept_", "moved_")
 
     def __init__(self, *, edge: float = 1e-6, penalty: float = 1e-6) -> None:
-        self.edge = edge
-        self.penalty = penalty
+        self.edge, self.penalty = edge, penalty
 
     def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
-        """Fit two slopes and an intercept by likelihood."""
         c, y, w = _doubles(confidence, correct, weights)
         self.moved_ = int((np.minimum(c, 1 - c) < _check_edge(self.edge)).sum())
         features = self._features(c)
@@ -220,15 +217,13 @@ class IsotonicCalibrator(Calibrator):
     fitted = ("scores_", "rates_")
 
     def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
-        """Fit the step function."""
         data = check(confidence, correct, weights, probability=False).present()
         sums = DistinctSums.of(*data)
         rates = isotonic_fit(sums.weight, sums.outcome)
         # Inside a constant stretch only its ends are needed.
         keep = np.ones(rates.size, np.bool_)
         keep[1:-1] = (rates[1:-1] != rates[:-2]) | (rates[1:-1] != rates[2:])
-        self.scores_ = sums.confidence[keep]
-        self.rates_ = rates[keep]
+        self.scores_, self.rates_ = sums.confidence[keep], rates[keep]
 
     def _map(self, values: Floats) -> Floats:
         return np.interp(values, self.scores_, self.rates_)
@@ -250,7 +245,6 @@ class MendCalibrator(Calibrator):
     fitted = ("scores_", "log_odds_")
 
     def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
-        """Fit the curve."""
         # Loaded here: the other maps need none of it.
         from calibrant.metrics.recalibration.mend_fit import Labels, fit_value
 
@@ -291,11 +285,9 @@ class HistogramCalibrator(Calibrator):
     fitted = ("edges_", "rates_", "base_")
 
     def __init__(self, *, bins: int = 15, strategy: str = "mass") -> None:
-        self.bins = bins
-        self.strategy = strategy
+        self.bins, self.strategy = bins, strategy
 
     def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
-        """Fit the mean outcome of each bin."""
         check_bins(self.bins)
         check_choice("strategy", self.strategy, ("width", "mass"))
         data = check(confidence, correct, weights)
@@ -324,3 +316,84 @@ def _doubles(
     data = check(confidence, correct, weights, probability=probability).present()
     heavy = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
     return data.confidence.astype(np.float64), data.correct.astype(np.float64), heavy
+
+
+CALIBRATORS: dict[str, type[Calibrator]] = {
+    kind.name: kind
+    for kind in (
+        TemperatureCalibrator,
+        PlattCalibrator,
+        BetaCalibrator,
+        IsotonicCalibrator,
+        HistogramCalibrator,
+        MendCalibrator,
+    )
+}
+
+
+def calibrator_from_dict(data: dict[str, Any]) -> Calibrator:
+    """Return the calibrator that any `to_dict` described.
+
+    Examples
+    --------
+    >>> fitted = TemperatureCalibrator().fit([0.9, 0.6, 0.2], [1, 0, 0])
+    >>> calibrator_from_dict(fitted.to_dict()).temperature_ == fitted.temperature_
+    True
+    """
+    name = str(data.get("calibrator"))
+    require_known([name], CALIBRATORS, "there is no calibrator {}")
+    return CALIBRATORS[name].from_dict(data)
+
+
+def cross_fitted(
+    calibrator: Calibrator | str,
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    folds: int = 5,
+    units: MaybeArray = None,
+    weights: MaybeArray = None,
+    rng: RngLike = 0,
+) -> Floats:
+    """Return recalibrated probabilities, each from a map that never saw its own unit.
+
+    Recalibrating and evaluating on the same rows flatters; here the units (questions) are
+    dealt into folds, and every fold is mapped by a calibrator fitted on the others.
+
+    Parameters
+    ----------
+    calibrator
+        An unfitted calibrator or its name.
+    confidence, correct, weights
+        As for the calibrator.
+    folds
+        Number of folds; at most one per unit.
+    units
+        Question of each row; rows of a question stay together.
+    rng
+        Seed of the deal.
+
+    Examples
+    --------
+    >>> c = np.linspace(0.05, 0.95, 40)
+    >>> cross_fitted("isotonic", c, c > 0.5, folds=4).shape
+    (40,)
+    """
+    if isinstance(calibrator, str):
+        calibrator = calibrator_from_dict({"calibrator": calibrator})
+    data = check(confidence, correct, weights, probability=False)
+    sampled = unit_codes(units, data.rows)
+    if not 2 <= folds <= sampled.count:
+        raise InputError(
+            f"folds is from 2 to the number of units, {sampled.count}; got {folds!r}",
+            hint="recalibration that is evaluated on the same data needs at least two units",
+        )
+    dealt = as_generator(rng).permutation(sampled.count) % folds
+    fold = dealt if sampled.codes is None else dealt[sampled.codes]
+    out = np.empty(data.rows)
+    for number in range(folds):
+        peers = fold != number
+        heavy = None if data.weights is None else data.weights[peers]
+        fitted = calibrator.fresh().fit(data.confidence[peers], data.correct[peers], weights=heavy)
+        out[~peers] = fitted.predict(data.confidence[~peers])
+    return out

@@ -5,10 +5,10 @@ and in the log odds of the confidence carry most of it; parts of unknown size ca
 kind of curve has a Gaussian posterior around its mode, and the kinds are weighed by their evidence.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from scipy import special
 
 from calibrant.core.arrays import Floats, Indices
@@ -43,8 +43,7 @@ class Parts(NamedTuple):
     rise: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Belief:
+class Belief(Struct, frozen=True):
     """What is thought of the curve before labels.
 
     Parameters
@@ -87,8 +86,7 @@ WIDE = Belief(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """Where labelled confidences lie: groups of equal mass, and knots among them.
 
     Parameters
@@ -189,8 +187,7 @@ def _scaled(values: Floats, mass: Floats) -> Floats:
     return np.asarray(centred / max(float(np.sqrt(mass @ centred**2)), 1e-9))
 
 
-@dataclass(frozen=True, slots=True)
-class Posterior:
+class Posterior(Struct, frozen=True):
     """Posterior of the log odds at the knots, one Gaussian per kind of curve.
 
     Parameters

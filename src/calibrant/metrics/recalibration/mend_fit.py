@@ -6,17 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from scipy import special
 
 from calibrant.core.arrays import Array, Floats, Indices
-from calibrant.metrics.recalibration.mend_curve import (
-    PLAIN,
-    WIDE,
-    Grid,
-    Posterior,
-    fit_curves,
-    lay_grid,
-)
+from calibrant.metrics.recalibration import mend_curve
 from calibrant.metrics.stats.regressions import rising_fit
 
 # The labels must contradict a rising curve by this much deviance before another one is shipped.
@@ -36,8 +30,7 @@ _BAND = (0.035, 0.965)
 _ONE_SIDED = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class FittedCurve:
+class FittedCurve(Struct, frozen=True):
     """The fitted map at its knots, with its band.
 
     Parameters
@@ -54,7 +47,7 @@ class FittedCurve:
         The mean distance to the truth is at most this, with 95 % certainty.
     """
 
-    grid: Grid
+    grid: mend_curve.Grid
     log_odds: Floats
     low: Floats
     high: Floats
@@ -63,8 +56,7 @@ class FittedCurve:
     off_by: float
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(Struct, frozen=True):
     """How much the map lowers the Brier score on rows it was not fitted on.
 
     Parameters
@@ -127,11 +119,6 @@ class Labels:
             np.arange(len(correct)) if units is None else np.unique(units, return_inverse=True)[1],
         )
 
-    @property
-    def are_independent(self) -> bool:
-        """Whether every row is a unit."""
-        return bool(self.units.max(initial=-1) + 1 == len(self.units))
-
 
 class Value(NamedTuple):
     """The map alone: its grid, counted labels and right ones per group, log odds at the knots.
@@ -140,7 +127,7 @@ class Value(NamedTuple):
     labels of a calibrated model the confidence itself is the better guess.
     """
 
-    grid: Grid
+    grid: mend_curve.Grid
     total: Floats
     right: Floats
     log_odds: Floats
@@ -149,17 +136,21 @@ class Value(NamedTuple):
 
 def fit_value(labels: Labels) -> Value:
     """Return the map without its band and its promise."""
-    grid = lay_grid(labels.confidence, labels.weights)
+    grid = mend_curve.lay_grid(labels.confidence, labels.weights)
     counts = labels.weights / _rows_per_label(grid, labels)
     total, right = grid.sums(counts), grid.sums(counts * labels.correct)
-    (plain,) = fit_curves(grid, total[None], right[None], PLAIN)
+    (plain,) = mend_curve.fit_curves(grid, total[None], right[None], mend_curve.PLAIN)
     rates, deviance = _rising_unless_refuted(grid, plain, total, right)
     rates = _beside_stated(grid, rates, plain, labels, counts)
     return Value(grid, total, right, special.logit(rates), deviance)
 
 
 def _beside_stated(
-    grid: Grid, rates: Floats, curve: Posterior, labels: Labels, counts: Floats
+    grid: mend_curve.Grid,
+    rates: Floats,
+    curve: mend_curve.Posterior,
+    labels: Labels,
+    counts: Floats,
 ) -> Floats:
     """Return the curve's rates and the confidence as stated, joined by how likely each is."""
     if not labels.as_stated:
@@ -177,8 +168,8 @@ def _beside_stated(
 def fit_curve(labels: Labels, rng: np.random.Generator) -> FittedCurve:
     """Return the map, its band and its promise."""
     grid, total, right, log_odds, deviance = fit_value(labels)
-    fine = lay_grid(labels.confidence, labels.weights, fine=True)
-    (wide,) = fit_curves(fine, total[None], right[None], WIDE)
+    fine = mend_curve.lay_grid(labels.confidence, labels.weights, fine=True)
+    (wide,) = mend_curve.fit_curves(fine, total[None], right[None], mend_curve.WIDE)
     # The knots of the map are among the fine ones: it stays the same curve.
     log_odds = np.interp(fine.knots, grid.knots, log_odds)
     draws = wide.draws(_DRAWS, rng)
@@ -197,7 +188,7 @@ def fit_curve(labels: Labels, rng: np.random.Generator) -> FittedCurve:
 
 
 def _rising_unless_refuted(
-    grid: Grid, fit: Posterior, total: Floats, right: Floats
+    grid: mend_curve.Grid, fit: mend_curve.Posterior, total: Floats, right: Floats
 ) -> tuple[Floats, float]:
     free = fit.rates
     rising, _ = rising_fit(free, grid.mass + 1e-9)
@@ -210,7 +201,7 @@ def _rising_unless_refuted(
     return (rising if deviance <= MOST_DEVIANCE else free), deviance
 
 
-def _rows_per_label(grid: Grid, labels: Labels) -> float:
+def _rows_per_label(grid: mend_curve.Grid, labels: Labels) -> float:
     """Return how many rows tell as much as one independent label.
 
     Rows of one question or topic are right and wrong together, and unequal weights let few rows
@@ -219,10 +210,11 @@ def _rows_per_label(grid: Grid, labels: Labels) -> float:
     weights = labels.weights
     unequal = float(weights @ weights / weights.sum() * len(weights) / weights.sum())
     scale = float(weights.mean())
-    if labels.are_independent:
+    if labels.units.max(initial=-1) + 1 == len(labels.units):
+        # Every row is a unit.
         return scale * unequal * labels.dispersion
     total, right = grid.sums(weights), grid.sums(weights * labels.correct)
-    (first,) = fit_curves(grid, total[None], right[None], PLAIN)
+    (first,) = mend_curve.fit_curves(grid, total[None], right[None], mend_curve.PLAIN)
     rate = special.expit(grid.hat @ special.logit(first.rates))[grid.group]
     residual = weights * (labels.correct - rate)
     by_unit = np.bincount(labels.units, residual)
@@ -240,14 +232,14 @@ def unit_folds(labels: Labels, rng: np.random.Generator) -> Indices:
 
 def crossfitted(labels: Labels, rng: np.random.Generator) -> Floats:
     """Return mended values of rows by maps that were fitted on other units."""
-    grid = lay_grid(labels.confidence, labels.weights)
+    grid = mend_curve.lay_grid(labels.confidence, labels.weights)
     fold = unit_folds(labels, rng)
     counts = labels.weights / _rows_per_label(grid, labels)
     selection = [counts * (fold != number) for number in range(FOLDS)]
     total = np.stack([grid.sums(weights) for weights in selection])
     right = np.stack([grid.sums(weights * labels.correct) for weights in selection])
     corrected = np.empty(len(labels.correct))
-    fits = fit_curves(grid, total, right, PLAIN)
+    fits = mend_curve.fit_curves(grid, total, right, mend_curve.PLAIN)
     for number, (fit, n, hits) in enumerate(zip(fits, total, right, strict=True)):
         rates, _ = _rising_unless_refuted(grid, fit, n, hits)
         rates = _beside_stated(grid, rates, fit, labels, selection[number])

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from calibrant.core.names import lazy_exports
 
 if TYPE_CHECKING:
-    from calibrant.metrics.semantic.chance import noise_floor as noise_floor
     from calibrant.metrics.semantic.draws import AdaptiveRule as AdaptiveRule
     from calibrant.metrics.semantic.draws import VerEce as VerEce
     from calibrant.metrics.semantic.draws import adaptive_scores as adaptive_scores
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from calibrant.metrics.semantic.judging import judge_errors as judge_errors
     from calibrant.metrics.semantic.judging import judged_intervals as judged_intervals
     from calibrant.metrics.semantic.pool import DrawPool as DrawPool
+    from calibrant.metrics.semantic.pool import noise_floor as noise_floor
     from calibrant.metrics.semantic.pool import pool_draws as pool_draws
     from calibrant.metrics.semantic.theory import density_bound as density_bound
     from calibrant.metrics.semantic.theory import ece_bound as ece_bound

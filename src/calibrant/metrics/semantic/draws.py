@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -152,8 +151,7 @@ def gap_slope(points: Sequence[ConvergencePoint]) -> float:
     return float(np.polyfit(n, gap, 1)[0])
 
 
-@dataclass(frozen=True, slots=True)
-class AdaptiveRule:
+class AdaptiveRule(Struct, frozen=True):
     """When to stop drawing for the selection of a question's mode.
 
     Only the selection block is adaptive; the evaluation block has a fixed size and is drawn
@@ -196,8 +194,7 @@ class AdaptiveRule:
         return np.asarray((enough & (bound <= self.target)) | (n >= self.maximum))
 
 
-@dataclass(frozen=True, slots=True)
-class AdaptiveScores:
+class AdaptiveScores(Struct, frozen=True):
     """Held-out confidence after an adaptive selection.
 
     `draws` counts the calls per question: selection plus evaluation.
@@ -278,8 +275,7 @@ def best_selection_size(
     return int(sizes[int(np.argmin(costs))])
 
 
-@dataclass(frozen=True, slots=True)
-class VerEce:
+class VerEce(Struct, frozen=True):
     """Calibration error of stated confidence.
 
     `parse_failures` is the share of draws without a readable confidence; `imputed` is the value

@@ -1,6 +1,5 @@
 """Sem1 and Sem2: confidence read off the frequencies of meanings, and its calibration error."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -35,8 +34,7 @@ class PairedGaps(Struct, frozen=True):
     ece_close: Estimate | None
 
 
-@dataclass(frozen=True, slots=True)
-class Bootstrap:
+class Bootstrap(Struct, frozen=True):
     """How the calibration errors of one analysis are made: bins, level, resamples, numbers."""
 
     bins: int
@@ -106,8 +104,7 @@ Splits: TypeAlias = int | Literal["exact"]
 LABELS = ("split", "pool")
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionScores:
+class QuestionScores(Struct, frozen=True):
     """Per question: both confidences, the grades they answer for, and how close the race is.
 
     Parameters
@@ -163,8 +160,7 @@ class QuestionScores:
         return self.sem1 - self.sem2
 
 
-@dataclass(frozen=True, slots=True)
-class SemEce:
+class SemEce(Struct, frozen=True):
     """Sem1-ECE and Sem2-ECE with what they are made of.
 
     Parameters
@@ -301,7 +297,9 @@ def question_scores(
         raise InputError(f"selection_share must lie between 0 and 1, got {selection_share}")
     block = np.clip(np.floor(pool.size * selection_share).astype(np.int64), 1, pool.size - 1)
     law = _held_out(pool, block, splits, as_generator(rng))
-    label1 = pool.mode_grade()
+    # The grade of the most frequent class, the mean grade where several tie.
+    modes = pool.answers == pool.answers.max(axis=1, keepdims=True)
+    label1 = np.where(modes, np.nan_to_num(pool.labels), 0.0).sum(axis=1) / modes.sum(axis=1)
     first, second = pool.top_two()
     return QuestionScores(
         ids=pool.ids,

@@ -5,15 +5,15 @@ at measured rates classes are joined, split and graded otherwise, and the interv
 what that does to the calibration error.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from calibrant.core.arrays import Array, Estimate, Floats, Ints, RngLike, as_generator
+from calibrant.core.arrays import Estimate, Floats, Ints, RngLike, as_generator
 from calibrant.core.errors import InputError
 from calibrant.metrics.semantic.estimators import Bootstrap, QuestionScores, Splits, question_scores
 from calibrant.metrics.semantic.pool import DrawPool, meanings, pool_draws
@@ -23,8 +23,7 @@ from calibrant.metrics.stats.binning import width_edges
 _VARIANTS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeErrors:
+class JudgeErrors(Struct, frozen=True):
     """How often the classes and grades of a question are wrong, as shares of questions.
 
     Parameters
@@ -51,8 +50,7 @@ class JudgeErrors:
                 raise InputError(f"{name} is a share of questions, from 0 to 1, got {value}")
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedDraws:
+class JudgedDraws(Struct, frozen=True):
     """The two calibration errors with intervals that also cover errors of the judge.
 
     `shift1` and `shift2` say how far such errors move each of them on average.
@@ -91,16 +89,18 @@ def judge_errors(
     question, a, b = question[overlap], a[overlap], b[overlap]
     grades = [np.asarray(verdicts[1], dtype=np.float64)[overlap] for verdicts in (first, second)]
     questions = np.unique(question)
-    pairs = np.unique(np.column_stack([question, a, b]), axis=0)
-    # Classes of each question: pairs of both judges', those of the first, those of the second.
-    in_both, of_first, of_second = (
-        np.bincount(np.unique(part, axis=0)[:, 0])[questions]
-        for part in (pairs, pairs[:, :2], pairs[:, ::2])
-    )
+    in_both, of_first, of_second = (part[questions] for part in _class_counts(question, a, b))
     differ = np.abs(grades[0] - grades[1]) > 0.5
     wrong = np.bincount(question, weights=differ)[questions] > 0
     difference, joint = float((in_both > of_second).mean()), float((in_both > of_first).mean())
     return JudgeErrors(difference, joint, float(wrong.mean()), questions.size)
+
+
+def _class_counts(question: Ints, first: Ints, second: Ints) -> list[Ints]:
+    """Count by question: pairs of both judges' classes, classes of the first, of the second."""
+    pairs = np.unique(np.column_stack([question, first, second]), axis=0)
+    parts = (pairs, pairs[:, :2], pairs[:, ::2])
+    return [np.bincount(np.unique(part, axis=0)[:, 0]) for part in parts]
 
 
 def judged_intervals(
@@ -233,8 +233,7 @@ def _split(counts: Ints, labels: Floats, rng: np.random.Generator) -> tuple[Ints
     return wider, np.insert(labels, -1, labels[rows, picked], axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class ClusteringShift:
+class ClusteringShift(Struct, frozen=True):
     """First judge minus second judge on the questions that both can use."""
 
     sem1: Estimate
@@ -274,31 +273,12 @@ def clustering_shift(
     a, b = (question_scores(pool, splits=splits, rng=generator).scored() for pool in selection)
     how = Bootstrap(bins, level, resamples, generator)
     shift1, shift2 = (how.gaps(*pair) for pair in zip(a, b, strict=True))
-    equal = _same_partition(np.asarray(question_id), first[0], second[0], common)
-    return ClusteringShift(shift1.ece, shift2.ece, equal, int(common.size))
-
-
-def _same_partition(question: Array, first: ArrayLike, second: ArrayLike, common: Any) -> float:
-    """Return the share of questions on which both judges put the same draws together.
-
-    Two partitions are equal exactly if there are as many pairs of classes as classes in each.
-    """
-    names, code = np.unique(question, return_inverse=True)
-    code = code.reshape(-1)
-
-    def together(owner: Array, values: ArrayLike) -> tuple[Any, Any]:
-        """Return the owner of each distinct pair (owner, value), and the pair of each row."""
-        value = np.unique(np.asarray(values), return_inverse=True)[1].reshape(-1)
-        span = int(value.max()) + 1
-        keys, pair = np.unique(owner * span + value, return_inverse=True)
-        return keys // span, pair.reshape(-1)
-
-    def classes(owner: Array) -> Ints:
-        return np.bincount(owner, minlength=names.size)
-
-    of_first, first_class = together(code, first)
-    of_second, second_class = together(code, second)
-    of_pair, _ = together(first_class, second_class)
-    pairs = classes(of_first[of_pair])
-    equal = (pairs == classes(of_first)) & (pairs == classes(of_second))
-    return float(equal[np.searchsorted(names, common)].mean())
+    ids, *classes = (
+        np.unique(np.asarray(values), return_inverse=True)
+        for values in (question_id, first[0], second[0])
+    )
+    columns = (ids[1].reshape(-1), *(part[1].reshape(-1) for part in classes))
+    # Partitions are equal exactly if there are as many pairs of classes as classes in each.
+    in_both, of_first, of_second = _class_counts(*columns)
+    equal = ((in_both == of_first) & (in_both == of_second))[np.searchsorted(ids[0], common)]
+    return ClusteringShift(shift1.ece, shift2.ece, float(equal.mean()), int(common.size))

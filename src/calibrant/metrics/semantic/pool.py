@@ -1,18 +1,26 @@
-"""The pool of draws as class counts per question: all that Sem-ECE needs to know."""
+"""Draws as class counts per question, and what Sem-ECE a perfect model would show by chance.
+
+The null: each answer is right as often as the model gives it. Then the right answer and the draws
+can change places, and the law of each calibration error needs no model of the questions.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Array, Floats, Ints, Mask
+from calibrant.core.arrays import Array, Floats, Ints, Mask, RngLike, as_generator
 from calibrant.core.errors import InputError
+from calibrant.metrics.stats.binning import width_edges
+from calibrant.metrics.stats.splits import exact_cost, sample_splits, split_law
+from calibrant.metrics.stats.units import appearance_codes
 
 
-@dataclass(frozen=True, slots=True)
-class DrawPool:
+class DrawPool(Struct, frozen=True):
     """Class counts of each question.
 
     Parameters
@@ -57,13 +65,6 @@ class DrawPool:
             self.ids[rows], self.counts[rows], self.labels[rows], self.attempted[rows], {}
         )
 
-    def mode_grade(self) -> Floats:
-        """Return the grade of the most frequent class, the mean grade where several tie."""
-        answers = self.answers
-        modes = answers == answers.max(axis=1, keepdims=True)
-        total = np.where(modes, np.nan_to_num(self.labels), 0.0).sum(axis=1)
-        return np.asarray(total / modes.sum(axis=1))
-
     def top_two(self) -> tuple[Floats, Floats]:
         """Return the frequencies of the two most frequent classes of each question."""
         answers = self.answers
@@ -96,7 +97,7 @@ def pool_draws(
     >>> pool.counts.tolist(), pool.labels.tolist()
     ([[2, 1]], [[1.0, 0.0]])
     """
-    ids, question = _codes(np.asarray(question_id))
+    ids, question = appearance_codes(np.asarray(question_id))
     meaning = meanings(class_id)
     grade = _grades(correct)
     if not (question.size == meaning.size == grade.size) or question.ndim != 1:
@@ -117,15 +118,6 @@ def pool_draws(
     return _usable(DrawPool(ids, counts, labels, ~empty, {}))
 
 
-def _codes(values: Array) -> tuple[Array, Ints]:
-    """Return distinct values in order of first appearance and the code of each row."""
-    distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    rank = np.empty(order.size, dtype=np.int64)
-    rank[order] = np.arange(order.size)
-    return distinct[order], rank[inverse.reshape(-1)]
-
-
 def meanings(class_id: ArrayLike) -> Ints:
     """Return the meaning of each draw as a number; -1 where it holds no answer."""
     values = np.asarray(class_id)
@@ -136,7 +128,7 @@ def meanings(class_id: ArrayLike) -> Ints:
         return np.where(missing, -1, values).astype(np.int64)
     missing = np.array([value is None or value != value for value in values], dtype=bool)
     texts = np.array(["" if gone else str(v) for v, gone in zip(values, missing, strict=True)])
-    _, codes = _codes(texts)
+    _, codes = appearance_codes(texts)
     return np.where(missing, -1, codes)
 
 
@@ -155,7 +147,7 @@ def _grades(correct: ArrayLike) -> Floats:
 def _columns(question: Ints, meaning: Ints) -> Ints:
     """Give the classes of each question numbers in order of first appearance."""
     span = int(meaning.max()) + 2
-    keys, code = _codes(question * span + meaning + 1)
+    keys, code = appearance_codes(question * span + meaning + 1)
     owner = keys // span
     # Keys are in order of appearance; a stable sort by question keeps that order inside each.
     order = np.argsort(owner, kind="stable")
@@ -203,3 +195,206 @@ def _usable(pool: DrawPool) -> DrawPool:
         counts = ", ".join(f"{reason} ({count:,})" for reason, count in left_out.items())
         raise InputError(f"no question can be used: {counts or 'there are none'}")
     return replace(pool.take(keep), left_out=left_out)
+
+
+# Multiplications up to which the law of the splits is worked out: about two seconds.
+_AFFORDABLE = 2e9
+_SPLITS = 100
+# Uniform numbers that are held at once.
+_TOGETHER = 4_000_000
+# Above this share of questions with several right classes the test says nothing about the pool.
+_MOST_SEVERAL = 0.05
+
+
+class FloorTest(Struct, frozen=True):
+    """One calibration error against chance.
+
+    Parameters
+    ----------
+    observed
+        The calibration error of the questions that the test can use.
+    floor
+        Its mean if the right answer were one more draw of the model: what chance alone shows.
+    threshold
+        Its 95 % quantile under the same law.
+    p
+        Chance of a value at least as large.
+    """
+
+    observed: float
+    floor: float
+    threshold: float
+    p: float
+
+
+class ChanceTests(Struct, frozen=True):
+    """Both tests, or why there is none.
+
+    `several_right` counts the questions that were left out because more than one class is right,
+    or a class has a grade between 0 and 1.
+    """
+
+    sem1: FloorTest | None
+    sem2: FloorTest | None
+    questions: int
+    several_right: int
+    refused: str | None
+
+
+class _Swaps(NamedTuple):
+    """Every pool that a change of places between truth and draw can make, (questions, swaps)."""
+
+    weight: Floats
+    first: tuple[Floats, Floats]
+    second: tuple[Floats, Floats]
+    observed: Ints
+
+
+def noise_floor(
+    pool: DrawPool,
+    *,
+    bins: int = 10,
+    selection_share: float = 0.5,
+    simulations: int = 999,
+    rng: RngLike = 0,
+) -> ChanceTests:
+    """Return what Sem1-ECE and Sem2-ECE would be by chance, and test them.
+
+    The right answer joins the n draws as item n + 1 (as a class of its own where no draw is
+    right). If it is one more draw from the model's law, each of the n + 1 items is the right
+    answer with the same chance. Draws without an answer keep their places: the law is that of
+    the draws that hold one. The test needs one right class per question.
+
+    Parameters
+    ----------
+    pool
+        The draws.
+    bins, selection_share
+        See `sem_ece`.
+    simulations
+        Simulated tables of questions.
+    rng
+        Seed or generator.
+
+    Returns
+    -------
+    ChanceTests
+        A small p shows that answers are not right as often as the model gives them. That is more
+        than a calibration error of 0 with unlimited draws, which only asks about the leading
+        answer.
+
+    Examples
+    --------
+    Every draw of every question agrees, and half of them are wrong:
+
+    >>> pool = pool_draws(np.repeat(np.arange(40), 10), np.zeros(400), np.repeat([0, 1], 200))
+    >>> noise_floor(pool).sem2.p < 0.01
+    True
+    """
+    observed = pool.answers > 0
+    partly = (observed & (pool.labels > 0) & (pool.labels < 1)).any(axis=1)
+    usable = ~partly & ((observed & (pool.labels == 1)).sum(axis=1) <= 1)
+    several = int((~usable).sum())
+    selection = pool.take(np.flatnonzero(usable))
+    if several > _MOST_SEVERAL * pool.ids.size or not selection.ids.size:
+        reason = (
+            f"in {several:,} of {pool.ids.size:,} questions several meanings are graded right, and "
+            "the test needs one"
+        )
+        return ChanceTests(None, None, int(selection.ids.size), several, reason)
+    generator = as_generator(rng)
+    swaps = _swaps(selection, selection_share, generator)
+    step = max(1, _TOGETHER // selection.ids.size)
+    upper = np.cumsum(swaps.weight, axis=1)
+    choice = []
+    # One swap of each question, (simulations, questions).
+    for start in range(0, simulations, step):
+        draws = generator.random((min(step, simulations - start), len(upper)))
+        swap = np.zeros(draws.shape, dtype=np.int64)
+        for column in range(upper.shape[1] - 1):
+            swap += (draws >= upper[:, column]) & (swaps.weight[:, column + 1] > 0)
+        choice.append(swap)
+    first, second = (
+        _test(scored, swaps.observed, choice, bins) for scored in (swaps.first, swaps.second)
+    )
+    return ChanceTests(first, second, int(selection.ids.size), several, None)
+
+
+def _swaps(pool: DrawPool, share: float, rng: np.random.Generator) -> _Swaps:
+    """Take one item out of the n + 1, for each size of class that a question has.
+
+    Classes of the same size are alike, so that one of them stands for all.
+    """
+    answers = pool.answers
+    right = np.where((answers > 0) & (pool.labels == 1), 1, 0)
+    unseen = right.sum(axis=1) == 0
+    items = np.column_stack([answers + right, unseen.astype(np.int64)])
+    truth = np.where(unseen, 1, (items[:, :-1] * right).sum(axis=1))
+    refusals = pool.size - answers.sum(axis=1)
+    # Question, size and weight of each size of class.
+    owner, column = np.nonzero(items)
+    sizes, span = items[owner, column], int(items.max()) + 1
+    kinds, inverse = np.unique(owner * span + sizes, return_inverse=True)
+    question, size = kinds // span, kinds % span
+    weight = np.bincount(inverse.reshape(-1), weights=sizes) / items.sum(axis=1)[question]
+    place = np.argmax(items[question] == size[:, None], axis=1)
+    left = items[question]
+    left[np.arange(question.size), place] -= 1
+    scored = _scored(left, place, refusals[question], share, rng)
+    column = np.arange(question.size) - np.searchsorted(question, question)
+    width = int(column.max()) + 1
+    table = np.zeros((5, pool.ids.size, width))
+    table[:, question, column] = np.vstack([weight, *scored])
+    observations = np.full((pool.ids.size, width), -1)
+    observations[question, column] = size
+    observed = np.argmax(observations == truth[:, None], axis=1)
+    return _Swaps(table[0], (table[1], table[2]), (table[3], table[4]), observed)
+
+
+def _scored(
+    remaining: Ints, place: Ints, refusals: Ints, share: float, rng: np.random.Generator
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return both confidences of each pool, and the grade if the item taken out is right."""
+    rows = np.arange(len(remaining))
+    n = remaining.sum(axis=1) + refusals
+    block = np.clip(np.floor(n * share).astype(np.int64), 1, n - 1)
+    lead = remaining.max(axis=1)
+    modes = (remaining == lead[:, None]).sum(axis=1)
+    first_grade = np.where(remaining[rows, place] == lead, 1 / modes, 0.0)
+    counts = np.column_stack([remaining, refusals])
+    free = np.ones(counts.shape, dtype=bool)
+    free[:, -1] = False
+    if exact_cost(counts, block) <= _AFFORDABLE:
+        law = split_law(counts, block, selectable=free)
+    else:
+        law = sample_splits(counts, block, splits=_SPLITS, rng=rng, selectable=free)
+    choice = np.maximum(law.selection.sum(axis=1), 1e-12)
+    second = np.clip(law.heldout.sum(axis=1) / choice, 0.0, 1.0)
+    second_grade = law.selection[rows, place] / choice
+    return lead / n, first_grade, second, second_grade
+
+
+def _test(
+    scored: tuple[Floats, Floats], observed: Ints, choice: list[Ints], bins: int
+) -> FloorTest:
+    confidence, grade = scored
+    place = np.searchsorted(width_edges(bins)[1:-1], confidence, side="right")
+    residual = grade - confidence
+    observed_value = float(_errors(place, residual, observed[None, :], bins)[0])
+    errors = np.concatenate([_errors(place, residual, part, bins) for part in choice])
+    above = int((errors >= observed_value - 1e-12).sum())
+    threshold = float(np.quantile(errors, 0.95))
+    return FloorTest(
+        observed_value, float(errors.mean()), threshold, (1 + above) / (1 + errors.size)
+    )
+
+
+def _errors(place: Ints, residual: Floats, choice: Ints, bins: int) -> Floats:
+    """Return the calibration error of each row of chosen swaps."""
+    tables, questions = choice.shape
+    flat = choice + residual.shape[1] * np.arange(questions)
+    cell = place.ravel()[flat] + bins * np.arange(tables)[:, None]
+    sums = np.bincount(
+        cell.ravel(), weights=residual.ravel()[flat].ravel(), minlength=tables * bins
+    )
+    return np.asarray(np.abs(sums.reshape(tables, bins)).sum(axis=1) / questions)

@@ -7,7 +7,6 @@ absolute sum equals the candidate, noise of the variance that belongs to the can
 and the candidate is kept where the observed sum is not extreme among the simulated ones.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -68,26 +67,7 @@ def quantiles(values: Array, shares: Sequence[float], axis: int = 0) -> Array:
     >>> quantiles(np.arange(11.0), (0.25, 0.5)).tolist()
     [2.5, 5.0]
     """
-    last = values.shape[axis] - 1
-    below = [min(math.floor(share * last), last) for share in shares]
-    requirement = sorted({place for low in below for place in (low, min(low + 1, last))})
-    ordered = np.moveaxis(np.partition(values, requirement, axis=axis), axis, 0)
-    out = np.empty((len(shares), *ordered.shape[1:]))
-    for place, (share, position) in enumerate(zip(shares, below, strict=True)):
-        part, low, high = (
-            share * last - position,
-            ordered[position],
-            ordered[min(position + 1, last)],
-        )
-        # From the nearer end, so that equal ends give no other number.
-        out[place] = low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
-    return out
-
-
-def basic_interval(value: float, replicates: Floats, level: float) -> tuple[float, float]:
-    """Return the replicates' interval mirrored at the value, which turns their bias around."""
-    low, high = percentile_interval(replicates, level)
-    return 2 * value - high, 2 * value - low
+    return np.quantile(values, shares, axis=axis)
 
 
 # Counts of so many rows stay in the cache.
@@ -207,8 +187,12 @@ def share_of(held: Mask) -> float:
     return (int(np.count_nonzero(held)) + 0.5) / (held.size + 1)
 
 
-def first_crossing(places: Sequence[float] | Floats, share: Ask, level: float) -> float:
+def first_crossing(
+    places: Sequence[float] | Floats, share: Ask, level: float, *, rising: bool = True
+) -> float:
     """Return the first place where a share reaches the tail, linearly between candidates.
+
+    Or where it falls below the tail, if it is not `rising`.
 
     Parameters
     ----------
@@ -224,24 +208,11 @@ def first_crossing(places: Sequence[float] | Floats, share: Ask, level: float) -
     >>> shares = [0.005, 0.015, 0.045]
     >>> round(first_crossing([0.0, 1.0, 2.0], shares.__getitem__, 0.95), 9)
     1.333333333
-    """
-    return _passed(places, share, (1 - level) / 2, rising=True)
-
-
-def first_refusal(places: Sequence[float] | Floats, share: Ask, level: float) -> float:
-    """Return where a share first falls below the tail, as `first_crossing`.
-
-    Examples
-    --------
     >>> shares = [0.3, 0.04, 0.01]
-    >>> round(first_refusal([0.0, 1.0, 2.0], shares.__getitem__, 0.95), 9)
+    >>> round(first_crossing([0.0, 1.0, 2.0], shares.__getitem__, 0.95, rising=False), 9)
     1.5
     """
-    return _passed(places, share, (1 - level) / 2, rising=False)
-
-
-def _passed(places: Sequence[float] | Floats, share: Ask, tail: float, *, rising: bool) -> float:
-    before = 0.0
+    before, tail = 0.0, (1 - level) / 2
     for place in range(len(places)):
         value = share(place)
         if (value >= tail) == rising:

@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, Indices
-from calibrant.metrics.stats.clusters import FEWEST
-from calibrant.metrics.stats.group_test import CellResiduals, group_test, order_p_value
+from calibrant.metrics.stats.clusters import FEWEST, CellResiduals, group_test, order_p_value
 
 GroupingKind: TypeAlias = Literal["column", "unit", "part", "text", "day", "order"]
 

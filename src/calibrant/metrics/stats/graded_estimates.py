@@ -1,27 +1,159 @@
-"""Calibration error, accuracy, differences of models and AUROC, from grades and checks."""
+"""Graded answers and checks of them: calibration error, accuracy, differences, AUROC."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, logit
+from msgspec import Struct
+from msgspec.structs import force_setattr
+from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Indices, Mask
+from calibrant.core.errors import InputError
 from calibrant.metrics.stats.error_bounds import ece_interval, ece_upper
-from calibrant.metrics.stats.graded_checks import PRIOR, STRATA, CheckedGrades, Graded
 from calibrant.metrics.stats.intervals import normal_quantile
+
+# Prior of a stratum's error rate: so many checks, of which this share found an error.
+PRIOR = 0.3
+STRATA = 4
+# A grade is doubtful where people would not share more than one of so many.
+DOUBT = 0.05
+
+
+class Graded(Struct, frozen=True, dict=True):
+    """Graded answers of one model.
+
+    Parameters
+    ----------
+    confidence
+        The model's confidence in each answer.
+    grade
+        1 for right, 0 for wrong, as the grader sees it.
+    chance
+        The grader's own chance that the answer is right.
+    doubtful
+        Whether the grader doubts the grade.
+
+    Examples
+    --------
+    >>> graded = Graded([0.9, 0.6], [1, 0], [0.99, 0.3], [False, True])
+    >>> graded.strata.tolist()
+    [2, 1]
+    """
+
+    confidence: Floats
+    grade: Floats
+    chance: Floats
+    doubtful: Mask
+
+    def __post_init__(self) -> None:
+        kinds = {"confidence": float, "grade": float, "chance": float, "doubtful": bool}
+        for name, kind in kinds.items():
+            force_setattr(self, name, np.asarray(getattr(self, name), kind))
+        sizes = {getattr(self, name).size for name in kinds}
+        if len(sizes) != 1 or sizes == {0}:
+            raise InputError(
+                "each graded answer needs a confidence, a grade, a chance and a flag for doubt"
+            )
+
+    @classmethod
+    def of_chances(cls, confidence: Floats, grade: Floats, chance: Floats) -> Graded:
+        """Return graded answers of which those are doubtful whose chance leaves the grade open."""
+        return cls(confidence, grade, chance, np.abs(grade - chance) > DOUBT)
+
+    @property
+    def size(self) -> int:
+        """Number of answers."""
+        return self.grade.size
+
+    @property
+    def doubtful_share(self) -> float:
+        """Share of the grades that the grader doubts."""
+        return float(self.doubtful.mean())
+
+    @cached_property
+    def strata(self) -> Indices:
+        """Grade and doubt together: four kinds of answers that are checked apart."""
+        return (2 * self.grade + self.doubtful).astype(np.intp)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Answers of each stratum."""
+        return np.bincount(self.strata, minlength=STRATA).astype(np.float64)
+
+
+class CheckedGrades(Struct, frozen=True, dict=True):
+    """What people said about some of the answers.
+
+    Parameters
+    ----------
+    graded
+        All graded answers.
+    rows
+        Places of the checked ones.
+    labels
+        1 where people call the answer right, else 0.
+    """
+
+    graded: Graded
+    rows: Indices
+    labels: ArrayLike
+
+    @cached_property
+    def y(self) -> Floats:
+        """Labels of the checked answers."""
+        return np.asarray(self.labels, dtype=np.float64)
+
+    @cached_property
+    def wrong(self) -> Mask:
+        """Whether the grade of each checked answer is wrong."""
+        return np.asarray(self.y != self.graded.grade[self.rows])
+
+    @cached_property
+    def strata(self) -> Indices:
+        """Stratum of each checked answer."""
+        return np.asarray(self.graded.strata[self.rows])
+
+    @cached_property
+    def checks(self) -> Floats:
+        """Checks of each stratum."""
+        return np.bincount(self.strata, minlength=STRATA).astype(np.float64)
+
+    @cached_property
+    def errors(self) -> Floats:
+        """Wrong grades found in each stratum."""
+        return np.bincount(self.strata[self.wrong], minlength=STRATA).astype(np.float64)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How many answers each checked one stands for."""
+        each = self.graded.counts / np.maximum(self.checks, 1.0)
+        return np.asarray(each[self.strata], dtype=np.float64)
+
+    def rates(self) -> Floats:
+        """Return the error rate of each stratum, never 0 and never 1."""
+        return np.asarray((self.errors + PRIOR) / (self.checks + 1.0), dtype=np.float64)
+
+    def chance_right(self) -> Floats:
+        """Return the chance that each answer is right, given its grade and the checks."""
+        rate = self.rates()[self.graded.strata]
+        return np.where(self.graded.grade == 1, 1.0 - rate, rate)
+
+    def drawn_rates(self, draws: int, rng: np.random.Generator) -> Floats:
+        """Return error rates of the strata, one row for each draw of what is not known."""
+        correct = self.checks - self.errors
+        return rng.beta(self.errors + PRIOR, correct + 1.0 - PRIOR, size=(draws, STRATA))
+
 
 _DRAWS = 1000
 # Right answers that were graded wrong add to accuracy, wrong ones graded right take off.
 _SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
 
 
-@dataclass(frozen=True, slots=True)
-class GradedEstimate:
+class GradedEstimate(Struct, frozen=True):
     """A value with its interval, and what the grades alone would say.
 
     Parameters
@@ -69,10 +201,6 @@ class GradedEstimate:
         return round(self.checks * self.from_grading / remainder, 6)
 
 
-# Grades and checks of a model, and whether they are added or taken off.
-Signed: TypeAlias = tuple[CheckedGrades, float]
-
-
 def graded_accuracy(
     checked: CheckedGrades, rng: np.random.Generator, level: float = 0.95
 ) -> GradedEstimate:
@@ -83,7 +211,6 @@ def graded_accuracy(
 
     Examples
     --------
-    >>> from calibrant.metrics.stats.graded_checks import Graded
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random(2000) < 0.6
     >>> grade = np.where(rng.random(2000) < 0.1, 1, truth)
@@ -118,7 +245,11 @@ def graded_difference(
 
 
 def _corrected(
-    parts: Sequence[Signed], grades: Floats, chance: Floats, rng: np.random.Generator, level: float
+    parts: Sequence[tuple[CheckedGrades, float]],
+    grades: Floats,
+    chance: Floats,
+    rng: np.random.Generator,
+    level: float,
 ) -> GradedEstimate:
     """Correct a sum of graded accuracies, each with its sign, by the errors that checks found.
 
@@ -200,20 +331,8 @@ def soft_area(confidence: Floats, right: Floats) -> tuple[float, Floats, Floats]
     return area, slope, influence
 
 
-_CHECKS_PER_CELL, _FEWEST, _MOST = 12, 3, 10
 # Variance of a cell without any check: nothing is known about it.
 _UNKNOWN = 0.25
-
-
-def cells_for(checks: int) -> int:
-    """Return how many cells of equal size so many checks can carry.
-
-    Examples
-    --------
-    >>> cells_for(30), cells_for(60), cells_for(500)
-    (3, 5, 10)
-    """
-    return int(np.clip(checks // _CHECKS_PER_CELL, _FEWEST, _MOST))
 
 
 def graded_error(checked: CheckedGrades, cell: Indices, level: float = 0.95) -> GradedEstimate:
@@ -258,7 +377,11 @@ def cell_gaps(checked: CheckedGrades, cell: Indices) -> tuple[Floats, Floats, Fl
     rate = (checked.errors[place] - checked.wrong + PRIOR) / checked.checks[place]
     missed = checked.y - np.where(graded.grade[checked.rows] == 1, 1.0 - rate, rate)
     shift = np.bincount(where, weight * missed, cells) / mass
-    usual = _usual_spread(checked, missed)
+    # The spread of a check, no smaller than if one more error had been found.
+    around = missed - np.average(missed, weights=weight)
+    rate = (checked.errors + 1.0) / (checked.checks + 2.0)
+    least = (rate * (1.0 - rate))[place]
+    usual = max(float((weight**2 * around**2).mean()), float((weight**2 * least).mean()))
     squares = np.bincount(where, (weight * (missed - shift[where])) ** 2, cells)
     spread = squares * number / np.maximum(number - 1.0, 1.0) + _ADDED * usual
     variance = spread / mass**2 * number / (number + _ADDED)
@@ -269,84 +392,3 @@ def cell_gaps(checked: CheckedGrades, cell: Indices) -> tuple[Floats, Floats, Fl
     observed = number > 0
     gap: Floats = np.where(observed, mean - shift, mean)
     return gap, np.where(observed, variance, _UNKNOWN) + pool, size / graded.size, pool
-
-
-def _usual_spread(checked: CheckedGrades, missed: Floats) -> float:
-    """Return the spread of a check, no smaller than if one more error had been found."""
-    weight = checked.weights
-    around = missed - np.average(missed, weights=weight)
-    rate = (checked.errors + 1.0) / (checked.checks + 2.0)
-    least = (rate * (1.0 - rate))[checked.strata]
-    return max(float((weight**2 * around**2).mean()), float((weight**2 * least).mean()))
-
-
-FACTOR = 3.0
-_CLIP = 0.02
-
-
-def unchecked_accuracy(graded: Graded) -> tuple[float, float]:
-    """Return the least and the most accuracy if the grader's odds are off by up to `FACTOR`.
-
-    Examples
-    --------
-    >>> graded = Graded(np.full(400, 0.8), np.ones(400), np.full(400, 0.9), np.zeros(400))
-    >>> [round(end, 2) for end in unchecked_accuracy(graded)]
-    [0.71, 0.98]
-    """
-    down, up = _ends(graded)
-    low, high = float(down.mean()) - _noise(down, 0.0), float(up.mean()) + _noise(up, 0.0)
-    return max(low, 0.0), min(high, 1.0)
-
-
-def unchecked_gap(graded: Graded) -> tuple[float, float]:
-    """Return the least and the most gap of confidence and accuracy."""
-    down, up = _ends(graded)
-    low, high = float((graded.confidence - up).mean()), float((graded.confidence - down).mean())
-    return low - _noise(up, graded.confidence), high + _noise(down, graded.confidence)
-
-
-def unchecked_difference(first: Graded, second: Graded) -> tuple[float, float]:
-    """Return the least and the most accuracy of the first minus that of the second."""
-    spread = float((first.grade - second.grade).std())
-    noise = normal_quantile(0.95) * spread / math.sqrt(first.size)
-    (down, up), (other_down, other_up) = _ends(first), _ends(second)
-    return float((down - other_up).mean()) - noise, float((up - other_down).mean()) + noise
-
-
-def unchecked_error(graded: Graded, cell: Indices) -> tuple[float, float]:
-    """Return the least and the most calibration error over cells, each up to its own noise."""
-    down, up = _ends(graded)
-    size = np.bincount(cell).astype(np.float64)
-    right = np.clip(np.bincount(cell, graded.chance) / size, _CLIP, 1.0 - _CLIP)
-    noise = normal_quantile(0.95) * np.sqrt(right * (1.0 - right) / size)
-    low = np.bincount(cell, graded.confidence - up) / size - noise
-    high = np.bincount(cell, graded.confidence - down) / size + noise
-    inside = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
-    outside = np.maximum(np.abs(low), np.abs(high))
-    share = size / graded.size
-    return float(share @ inside), min(float(share @ outside), 1.0)
-
-
-def unchecked_auroc(graded: Graded) -> tuple[float, float]:
-    """Return the AUROC if confident answers were graded too kindly, and if too harshly.
-
-    Only a verdict on 0.5 may rest on these ends: as bounds of the AUROC itself they often fail.
-    """
-    down, up = _ends(graded)
-    confident = graded.confidence > np.median(graded.confidence)
-    low, _, spread = soft_area(graded.confidence, np.where(confident, down, up))
-    high, _, peer = soft_area(graded.confidence, np.where(confident, up, down))
-    reach = normal_quantile(0.95) / math.sqrt(graded.size)
-    return max(low - reach * float(spread.std()), 0.0), min(high + reach * float(peer.std()), 1.0)
-
-
-def _ends(graded: Graded) -> tuple[Floats, Floats]:
-    odds = logit(np.clip(graded.chance, _CLIP, 1.0 - _CLIP))
-    step = math.log(FACTOR)
-    return np.asarray(expit(odds - step)), np.asarray(expit(odds + step))
-
-
-def _noise(chance: Floats, confidence: Floats | float) -> float:
-    """Return the reach of a sample's mean of confidence minus outcome."""
-    variance = float(np.var(confidence - chance) + (chance * (1.0 - chance)).mean())
-    return normal_quantile(0.95) * math.sqrt(variance / chance.size)

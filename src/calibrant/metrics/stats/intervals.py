@@ -1,18 +1,17 @@
 """Intervals in closed form."""
 
 import math
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import expit, ndtri, stdtr, stdtrit
 
 from calibrant.core.arrays import Estimate, EstimateEntry, Floats, Indices
 
-# Steps of candidate areas, and how many of them a first look passes over.
+# Steps of candidate areas.
 _CANDIDATES = 4000
-_EVERY = 40
 
 
 # Both ends of an interval.
@@ -100,8 +99,7 @@ def student_quantile(level: float, units: float) -> float:
     return normal_quantile(level)
 
 
-@dataclass(frozen=True, slots=True)
-class MeanError:
+class MeanError(Struct, frozen=True):
     """A mean, or a difference of means, with its standard error, degrees of freedom and labels."""
 
     value: float
@@ -239,22 +237,10 @@ def area_score_interval(area: float, right: float, wrong: float, level: float) -
     (0.9, 1.0)
     """
     square = normal_quantile(level) ** 2
-
-    def inside(some: slice) -> Floats:
-        place, single, of_right, of_wrong = (part[some] for part in _area_candidates())
-        variance = (single + (right - 1) * of_right + (wrong - 1) * of_wrong) / (right * wrong)
-        return np.asarray(place[(place - area) ** 2 <= square * np.maximum(variance, 0.0) + 1e-15])
-
-    # A look at every fortieth candidate tells around which ones the ends lie.
-    rough = np.rint(inside(slice(None, None, _EVERY)) * _CANDIDATES).astype(int)
-    if rough.size == 0:
-        around = inside(slice(None))
-        if around.size == 0:
-            return area, area
-        return min(float(around[0]), area), max(float(around[-1]), area)
-    first = inside(slice(max(rough[0] - _EVERY, 0), rough[0] + 1))[0]
-    last = inside(slice(rough[-1], rough[-1] + _EVERY + 1))[-1]
-    return min(float(first), area), max(float(last), area)
+    place, single, of_right, of_wrong = _area_candidates()
+    variance = (single + (right - 1) * of_right + (wrong - 1) * of_wrong) / (right * wrong)
+    inside = place[(place - area) ** 2 <= square * np.maximum(variance, 0.0) + 1e-15]
+    return float(np.min(inside, initial=area)), float(np.max(inside, initial=area))
 
 
 @cache

@@ -3,62 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import combinations, permutations
-from typing import Literal
+from itertools import permutations
 
 import numpy as np
 from scipy.special import stdtrit
 
-from calibrant.core.arrays import EstimateEntry, Floats, Indices, Mask
-from calibrant.metrics.stats.intervals import MeanError
+from calibrant.core.arrays import EstimateEntry, Floats, Mask
+from calibrant.metrics.stats.intervals import Bounds, MeanError
 
 # Leave-one-out values nearer to 1 than this would have an infinite arctanh.
 _EDGE = 0.9999
 # With no event among n, a rate of 3.7 / n is at the end of a two-sided 95 % interval.
 _NO_EVENT = 3.7
 _NOTHING, _TWO_SIDED = 1e-24, 0.975
-_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 KAPPA, SHARE = (-1.0, 1.0), (0.0, 1.0)
 """Ends of the statistics."""
 
 
-@dataclass(frozen=True, slots=True)
-class Jackknife:
-    """A statistic of n items, and its values with each item left out."""
+def jackknife_estimate(jackknife: Floats, n: int, span: Bounds | None = None) -> EstimateEntry:
+    """Return a statistic with its 95 % interval, on the arctanh scale of a `span` with ends.
 
-    value: float
-    left_out: Floats
-
-    def minus(self, other: Jackknife) -> Jackknife:
-        """Return the difference to a statistic of the same items."""
-        return Jackknife(self.value - other.value, self.left_out - other.left_out)
-
-    def estimate(self, n: int, span: tuple[float, float] | None) -> EstimateEntry:
-        """Return it with its 95 % interval, on the arctanh scale of a `span` with ends.
-
-        The degrees of freedom follow from the kurtosis of what single items do: where a few items
-        decide, a normal law promises too much.
-        """
-        low, high = span or (-1.0, 1.0)
-        middle, half = (low + high) / 2, (high - low) / 2
-
-        def scaled(values: Floats | float) -> Floats:
-            inside = np.clip((values - middle) / half, -_EDGE, _EDGE)
-            return np.asarray(np.arctanh(inside) if span else values, dtype=np.float64)
-
-        items, each = self.left_out.size, scaled(self.left_out)
-        shift = each - each.mean()
-        square = float(shift @ shift)
-        if square <= _NOTHING:
-            # That all of n agree is no proof for those that nobody looked at.
-            low = max(self.value - 2 * half * _NO_EVENT / max(n, 1), low) if span else self.value
-            return EstimateEntry(value=self.value, low=low, high=self.value, n=n)
-        reach = stdtrit(kurtosis_df(shift), _TWO_SIDED) * np.sqrt((items - 1) / items * square)
-        ends = scaled(self.value) + np.array([-reach, reach])
-        if span:
-            ends = middle + half * np.tanh(ends)
-        return EstimateEntry(value=self.value, low=float(ends[0]), high=float(ends[1]), n=n)
+    The first value is that of all items, each other one that with an item left out. The degrees of
+    freedom follow from the kurtosis of what single items do: where a few items decide, a normal
+    law promises too much.
+    """
+    low, high = span or (-1.0, 1.0)
+    middle, half, value = (low + high) / 2, (high - low) / 2, float(jackknife[0])
+    inside = np.clip((jackknife - middle) / half, -_EDGE, _EDGE)
+    scaled = np.arctanh(inside) if span else jackknife
+    shift = scaled[1:] - scaled[1:].mean()
+    square = float(shift @ shift)
+    if square <= _NOTHING:
+        # That all of n agree is no proof for those that nobody looked at.
+        low = max(value - 2 * half * _NO_EVENT / max(n, 1), low) if span else value
+        return EstimateEntry(value=value, low=low, high=value, n=n)
+    items = shift.size
+    reach = stdtrit(kurtosis_df(shift), _TWO_SIDED) * np.sqrt((items - 1) / items * square)
+    ends = scaled[0] + np.array([-reach, reach])
+    if span:
+        ends = middle + half * np.tanh(ends)
+    return EstimateEntry(value=value, low=float(ends[0]), high=float(ends[1]), n=n)
 
 
 def kurtosis_df(influence: Floats) -> float:
@@ -69,45 +53,40 @@ def kurtosis_df(influence: Floats) -> float:
     return min(n - 1.0, max(2 * n / max(kurtosis - 1, 1e-9), 3.0))
 
 
-def mean_of(parts: list[Jackknife]) -> Jackknife:
-    """Return the mean of statistics of the same items."""
-    values = [part.value for part in parts]
-    return Jackknife(float(np.mean(values)), np.mean([part.left_out for part in parts], axis=0))
-
-
-def quadratic_kappa(a: Floats, b: Floats) -> Jackknife:
+def quadratic_kappa(a: Floats, b: Floats) -> Floats:
     """Return kappa with quadratic weights, which is Lin's concordance; Cohen's for yes/no.
 
-    Items without one of the two ratings (NaN) have no part in it.
+    Items without one of the two ratings (NaN) have no part in it. Like every statistic here it is
+    a jackknife: the value of all items, then that without each of them.
 
     Examples
     --------
-    >>> round(quadratic_kappa(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 3, 5])).value, 3)
+    >>> round(float(quadratic_kappa(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 3, 5]))[0]), 3)
     0.929
     """
     overlap = np.isfinite(a) & np.isfinite(b)
     x, y = np.where(overlap, a, 0.0), np.where(overlap, b, 0.0)
     parts = np.stack([overlap.astype(np.float64), x, y, x * x, y * y, x * y])
-    total = parts.sum(axis=1)
-    return Jackknife(float(_kappa(total)), _kappa(total[:, None] - parts))
-
-
-def _kappa(sums: Floats) -> Floats:
-    n, a, b, aa, bb, ab = sums
-    a, b, aa, bb, ab = (part / np.maximum(n, 1.0) for part in (a, b, aa, bb, ab))
+    count, *sums = _left_out(parts.sum(axis=1), parts)
+    a, b, aa, bb, ab = sums / np.maximum(count, 1.0)
     spread = (aa - a * a) + (bb - b * b) + (a - b) ** 2
     flat = spread <= 1e-12
     return np.asarray(np.where(flat, 1.0, 2 * (ab - a * b) / np.where(flat, 1.0, spread)))
 
 
-def right_order(judge: Floats, people: Floats) -> Jackknife:
+def _left_out(total: Floats, each: Floats) -> Floats:
+    """Return sums over all items, then without each of them."""
+    return total[:, None] - np.insert(each, 0, 0.0, axis=1)
+
+
+def right_order(judge: Floats, people: Floats) -> Floats:
     """Return how often the better of two items, by people, is put first; ties of the judge half.
 
     Any two scales will do: only the order counts. Pairs that people rate alike have no part.
 
     Examples
     --------
-    >>> round(right_order(np.array([1.0, 2, 2]), np.array([1.0, 2, 3])).value, 3)
+    >>> round(float(right_order(np.array([1.0, 2, 2]), np.array([1.0, 2, 3]))[0]), 3)
     0.833
     """
     overlap = np.isfinite(judge) & np.isfinite(people)
@@ -118,19 +97,18 @@ def right_order(judge: Floats, people: Floats) -> Jackknife:
         block, better = y >> (bit + 1), (y >> bit) % 2 == 1
         for chosen in (better, ~better):
             peers = np.sort((block * scores + s)[~chosen])
-            mine = (block * scores)[chosen]
-            first, last = np.searchsorted(peers, [mine, mine + scores])
-            below, upto = (np.searchsorted(peers, mine + s[chosen], side) for side in _SIDES)
-            middle = (below + upto) / 2
+            mine, own = (block * scores)[chosen], (block * scores + s)[chosen]
+            first, last, below = np.searchsorted(peers, [mine, mine + scores, own])
+            middle = (below + np.searchsorted(peers, own, "right")) / 2
             wins[chosen] += np.where(better[chosen], middle - first, last - middle)
     pairs = s.size - np.bincount(y)[y] if s.size else wins
     each = np.zeros((2, judge.size))
     each[:, overlap] = wins, pairs
-    total = each.sum(axis=1) / 2
-    return _share(total, each)
+    # Each pair stands at both of its items.
+    return _share(each.sum(axis=1) / 2, each)
 
 
-def same_side(judge: Floats, people: Floats) -> Jackknife:
+def same_side(judge: Floats, people: Floats) -> Floats:
     """Return how often the side that people prefer (1 or 0, ties 0.5) is preferred; ties half."""
     counts = np.isfinite(judge) & np.isfinite(people) & (people != 0.5)
     agreed = np.where(people > 0.5, judge, 1.0 - judge)
@@ -138,10 +116,10 @@ def same_side(judge: Floats, people: Floats) -> Jackknife:
     return _share(each.sum(axis=1), each)
 
 
-def _share(total: Floats, each: Floats) -> Jackknife:
-    value = float(total[0] / total[1]) if total[1] > 0 else 0.5
-    hits, pairs = total[:, None] - each
-    return Jackknife(value, np.where(pairs > 0, hits / np.maximum(pairs, 1e-9), value))
+def _share(total: Floats, each: Floats) -> Floats:
+    hits, pairs = _left_out(total, each)
+    usual = hits[0] / pairs[0] if pairs[0] > 0 else 0.5
+    return np.where(pairs > 0, hits / np.maximum(pairs, 1e-9), usual)
 
 
 def row_mean(ratings: Floats) -> Floats:
@@ -156,12 +134,9 @@ def row_mean(ratings: Floats) -> Floats:
     return np.where(count > 0, np.nan_to_num(ratings).sum(axis=1) / np.maximum(count, 1), np.nan)
 
 
-Statistic = Callable[[Floats, Floats], Jackknife]
-
-
 def agreement(
-    statistic: Statistic, judge: Floats, people: Floats
-) -> tuple[Jackknife, Jackknife | None]:
+    statistic: Callable[[Floats, Floats], Floats], judge: Floats, people: Floats
+) -> tuple[Floats, Floats | None]:
     """Return the agreement of a judge with a person, and of two people, each the mean of all.
 
     Parameters
@@ -176,10 +151,10 @@ def agreement(
     tuple
         The second is None for one person.
     """
-    pair = permutations if statistic is not quadratic_kappa else combinations
-    pairs = [(a, b) for a, b in pair(people.T, 2) if (np.isfinite(a) & np.isfinite(b)).sum() >= 2]
-    with_judge = mean_of([statistic(judge, person) for person in people.T])
-    return with_judge, mean_of([statistic(a, b) for a, b in pairs]) if pairs else None
+    both = permutations(people.T, 2)
+    pairs = [(a, b) for a, b in both if (np.isfinite(a) & np.isfinite(b)).sum() >= 2]
+    with_judge = np.mean([statistic(judge, person) for person in people.T], axis=0)
+    return with_judge, np.mean([statistic(a, b) for a, b in pairs], axis=0) if pairs else None
 
 
 # Rows that two people rated, on each side, from which on a claim is made.
@@ -222,18 +197,18 @@ def favour(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
     n, inside = s.size, int(m.sum())
     if min(inside, n - inside) < FEWEST_A_SIDE:
         return None
-    slope, influence = _slope(s, y, m.astype(np.intp))
+    slope, influence = _slope(s, y, m)
     if not np.isfinite(slope):
         return None
     quality = row_mean(y)
     remainder = s - slope * quality
     value = float(remainder[m].mean() - remainder[~m].mean())
     lead = quality[m].mean() - quality[~m].mean()
-    error = _centred(remainder[:, None], m.astype(np.intp))[:, 0]
+    error = _centred(remainder[:, None], m)[:, 0]
     size = np.where(m, inside, n - inside)
     each = np.where(m, 1.0, -1.0) * error / size * np.sqrt(size / (size - 1.0))
     each = each - lead * influence / n
-    small = m if m.sum() <= (~m).sum() else ~m
+    small = m if 2 * inside <= n else ~m
     own, rows, part = float((each[small] ** 2).sum()), float(small.sum()), error[small]
     mixed = pulled_variance(float(part @ part), rows, float(error.var()))
     variance = float(each @ each) + max(mixed / rows - own, 0.0)
@@ -241,10 +216,9 @@ def favour(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
     return MeanError(value, float(np.sqrt(variance)), df, n)
 
 
-def _slope(s: Floats, people: Floats, group: Indices) -> tuple[float, Floats]:
+def _slope(s: Floats, people: Floats, side: Mask) -> tuple[float, Floats]:
     """Return the judge's points per point of quality, and each row's influence on it."""
-    score = _centred(s[:, None], group)[:, 0]
-    ratings = _centred(people, group)
+    score, ratings = _centred(s[:, None], side)[:, 0], _centred(people, side)
     count = np.isfinite(ratings).sum(axis=1)
     total = np.nansum(ratings, axis=1)
     # Over pairs of people: no rating meets itself, so that errors of one person cancel.
@@ -257,13 +231,11 @@ def _slope(s: Floats, people: Floats, group: Indices) -> tuple[float, Floats]:
     return slope, (joint - slope * shared) / common
 
 
-def _centred(values: Floats, group: Indices) -> Floats:
-    """Return columns minus their means within each group; what is missing stays so."""
-    finite = np.isfinite(values)
-    sums = np.zeros((int(group.max()) + 1, values.shape[1]))
-    count = sums.copy()
+def _centred(values: Floats, side: Mask) -> Floats:
+    """Return columns minus their means on either side; what is missing stays so."""
+    group, (sums, count) = side.astype(np.intp), np.zeros((2, 2, values.shape[1]))
     np.add.at(sums, group, np.nan_to_num(values))
-    np.add.at(count, group, finite)
+    np.add.at(count, group, np.isfinite(values))
     return np.asarray(values - (sums / np.maximum(count, 1))[group])
 
 

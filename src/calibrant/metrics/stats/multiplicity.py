@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, Indices
@@ -47,8 +48,7 @@ _DEFAULT_HORIZON = 500
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class SequencePath:
+class SequencePath(Struct, frozen=True):
     """Bounds after each observation: `low` and `high`, shape (n,)."""
 
     low: Floats

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,8 +9,6 @@ from msgspec import Struct
 from scipy.special import digamma, xlogy
 
 from calibrant.core.arrays import Array, Floats, Indices, Mask
-
-PIECE = 65_536
 
 
 class DistinctSums(NamedTuple):
@@ -31,58 +28,16 @@ class DistinctSums(NamedTuple):
         >>> sums.confidence.tolist(), sums.weight.tolist(), sums.outcome.tolist()
         ([0.2, 0.5], [1.0, 2.0], [0.0, 1.0])
         """
-        pieces = sums_in_order(confidence, correct, weights)
-        return cls(*map(np.concatenate, zip(*pieces, strict=True)))
-
-
-def sums_in_order(
-    score: Array, correct: Array, weights: Array | None, *, falling: bool = False
-) -> Iterator[DistinctSums]:
-    """Yield the sums at distinct scores in rising (or falling) order, piece by piece.
-
-    A score never appears in two pieces. Only the order of the rows is held as a whole.
-
-    Examples
-    --------
-    >>> pieces = sums_in_order(np.array([0.5, 0.2, 0.5]), np.array([1, 0, 0]), None)
-    >>> [(p.confidence.tolist(), p.weight.tolist(), p.outcome.tolist()) for p in pieces]
-    [([0.2], [1.0], [0.0]), ([0.5], [2.0], [1.0])]
-    """
-    order = np.argsort(score)
-    if falling:
-        order = order[::-1]
-    last: DistinctSums | None = None
-    for start in range(0, order.size, PIECE):
-        rows = order[start : start + PIECE]
-        sums = _sums(score[rows], correct[rows], None if weights is None else weights[rows])
-        if last is not None:
-            sums = _joined(last, sums)
-        # The next piece may go on with the last score.
-        if sums.confidence.size > 1:
-            yield DistinctSums(*(column[:-1] for column in sums))
-        last = DistinctSums(*(column[-1:] for column in sums))
-    if last is not None:
-        yield last
-
-
-def _sums(ordered: Array, correct: Array, weights: Array | None) -> DistinctSums:
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    outcome = correct.astype(np.float64)
-    if weights is None:
-        mass = np.diff(starts, append=ordered.size).astype(np.float64)
-    else:
-        heavy = weights.astype(np.float64)
-        outcome *= heavy
-        mass = np.add.reduceat(heavy, starts)
-    return DistinctSums(ordered[starts].astype(np.float64), mass, np.add.reduceat(outcome, starts))
-
-
-def _joined(last: DistinctSums, sums: DistinctSums) -> DistinctSums:
-    if last.confidence[0] == sums.confidence[0]:
-        sums.weight[0] += last.weight[0]
-        sums.outcome[0] += last.outcome[0]
-        return sums
-    return DistinctSums(*(np.concatenate(pair) for pair in zip(last, sums, strict=True)))
+        order = np.argsort(confidence)
+        ordered, outcome = confidence[order], correct[order].astype(np.float64)
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        if weights is None:
+            mass = np.diff(starts, append=ordered.size).astype(np.float64)
+        else:
+            heavy = weights[order].astype(np.float64)
+            outcome *= heavy
+            mass = np.add.reduceat(heavy, starts)
+        return cls(ordered[starts].astype(np.float64), mass, np.add.reduceat(outcome, starts))
 
 
 class Influence(Struct, frozen=True):
@@ -123,17 +78,12 @@ class Ranked(Struct, frozen=True):
         if rows:
             group[order] = np.cumsum(new) - 1
         outcome = correct[order].astype(np.float64)
-        if weights is None:
-            ends = np.empty(starts.size)
-            ends[:-1], ends[-1] = starts[1:], ordered.size
-            weight = ends - starts
-            sums = np.add.reduceat(outcome, starts)
-            squares = np.add.reduceat(outcome * outcome, starts)
-        else:
+        weight = np.diff(starts, append=ordered.size).astype(np.float64)
+        parts = [outcome, outcome * outcome]
+        if weights is not None:
             heavy = weights[order].astype(np.float64)
-            weight = np.add.reduceat(heavy, starts)
-            sums = np.add.reduceat(outcome * heavy, starts)
-            squares = np.add.reduceat(outcome * outcome * heavy, starts)
+            weight, parts = np.add.reduceat(heavy, starts), [part * heavy for part in parts]
+        sums, squares = (np.add.reduceat(part, starts) for part in parts)
         return cls(ordered[starts].astype(np.float64), weight, sums, squares, group)
 
     @property
@@ -244,7 +194,7 @@ def _products(first: Floats, second: Floats) -> Floats:
 
 
 def average_risk_value(score: Array, correct: Array, weights: Array | None, total: float) -> float:
-    """Return the value of `average_risk` alone, with little memory.
+    """Return the value of `average_risk` alone.
 
     Parameters
     ----------
@@ -253,15 +203,11 @@ def average_risk_value(score: Array, correct: Array, weights: Array | None, tota
     total
         Sum of the weights; places are counted in rows, so that their scale does not matter.
     """
-    value = reached = 0.0
-    factor, total = score.size / total, float(score.size)
-    for sums in sums_in_order(score, correct, weights, falling=True):
-        weight = sums.weight * factor
-        rate = 1.0 - sums.outcome / sums.weight
-        places = np.cumsum(np.concatenate([[reached], weight]))
-        value += float(rate @ _harmonic_shares(places, weight, total))
-        reached = float(places[-1])
-    return min(value / total, 1.0)
+    _, weight, outcome = (part[::-1] for part in DistinctSums.of(score, correct, weights))
+    places = weight * (score.size / total)
+    ends = np.cumsum(np.concatenate([[0.0], places]))
+    value = (1.0 - outcome / weight) @ _harmonic_shares(ends, places, float(score.size))
+    return min(float(value) / score.size, 1.0)
 
 
 def _harmonic_shares(places: Floats, weight: Floats, total: Any) -> Floats:

@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from scipy import special
 from scipy.special import expit
 
-from calibrant.core.arrays import Array, Floats, Indices
+from calibrant.core.arrays import Floats, Indices
 from calibrant.metrics.stats.intervals import MeanError
-from calibrant.metrics.stats.ranking import DistinctSums, sums_in_order
 
 # Curves of real answers take 4 to 15 passes over what is left; a long rise before a fall takes one
 # for each of its values.
 _MOST_PASSES = 40
-
-
-def pooled_sums(
-    confidence: Array, correct: Array, weights: Array | None
-) -> tuple[DistinctSums, float, float]:
-    """Return the blocks of the isotonic fit, and the sums of w c^2 and of w c y over all rows.
-
-    Pooling what violates the order piece by piece and then the pieces gives the same blocks as
-    pooling all at once, so that only the blocks are ever held. A block's confidence is its mean.
-
-    Examples
-    --------
-    >>> blocks, *_ = pooled_sums(np.array([0.1, 0.4, 0.6, 0.9]), np.array([0, 1, 0, 1]), None)
-    >>> blocks.weight.tolist(), blocks.outcome.tolist()
-    ([1.0, 2.0, 1.0], [0.0, 1.0, 1.0])
-    """
-    squares = products = 0.0
-    parts = []
-    for sums in sums_in_order(confidence, correct, weights):
-        squares += float(sums.weight @ sums.confidence**2)
-        products += float(sums.confidence @ sums.outcome)
-        parts.append(_blocks(sums.confidence * sums.weight, sums.weight, sums.outcome))
-    mass, weight, outcome = _blocks(*map(np.concatenate, zip(*parts, strict=True)))
-    return DistinctSums(mass / weight, weight, outcome), squares, products
 
 
 def rising_fit(values: Floats, weights: Floats) -> tuple[Floats, Indices]:
@@ -71,13 +45,6 @@ def _pooled(values: Floats, weights: Floats) -> tuple[Floats, Indices]:
     fit = isotonic_regression(values, weights=weights)
     starts = np.asarray(fit.blocks[:-1])
     return fit.x[starts], starts
-
-
-def _blocks(*sums: Floats) -> list[Floats]:
-    """Return the sums (of confidence, weight, outcome) over the blocks of the isotonic fit."""
-    _, weight, outcome = sums
-    _, starts = _pooled(outcome / weight, weight)
-    return [np.add.reduceat(column, starts) for column in sums]
 
 
 def isotonic_fit(weight: Floats, outcome: Floats) -> Floats:
@@ -206,13 +173,12 @@ def logistic_fit(features: Floats, y: Floats, w: Floats, penalty: float) -> tupl
     return float(beta[0] - slopes @ centre), slopes
 
 
-_PAIR_STEPS = 50
+_PAIR_RIDGE = 1e-9
 # A model that always wins has no finite strength: log odds beyond this are said to be open.
 _FARTHEST = 15.0
 
 
-@dataclass(frozen=True, slots=True)
-class Strengths:
+class Strengths(Struct, frozen=True):
     """Log odds of each model against the first, with the covariance of all.
 
     Parameters
@@ -259,38 +225,18 @@ def pair_strengths(sides: Indices, rate: Floats, wins: Floats, unit: Indices) ->
     The score equation is solved on ``rate + (N / n) (wins - rate)`` (the second part where there
     is a label); the covariance is the sandwich over units.
     """
-    models, pairs = int(sides.max()) + 1, len(sides)
-    x = np.zeros((pairs, models))
-    rows = np.arange(pairs)
-    x[rows, sides[:, 0]] += 1.0
-    x[rows, sides[:, 1]] -= 1.0
-    x = x[:, 1:]
-    finite = np.isfinite(wins)
-    n = int(finite.sum())
-    miss = np.where(finite, wins - rate, 0.0) * pairs / n
-    beta = _solved(x, rate + miss)
-    if beta is None:
+    models, finite = int(sides.max()) + 1, np.isfinite(wins)
+    each = np.eye(models)[:, 1:]
+    x = each[sides[:, 0]] - each[sides[:, 1]]
+    miss = np.where(finite, wins - rate, 0.0) / finite.mean()
+    beta = ridge_logistic(x, rate + miss, np.full(models - 1, _PAIR_RIDGE))
+    if np.abs(beta).max() > _FARTHEST:
         return None
     p = expit(x @ beta)
-    bread = np.linalg.inv((x * (p * (1 - p))[:, None]).T @ x + 1e-9 * np.eye(models - 1))
+    bread = np.linalg.inv((x * (p * (1 - p))[:, None]).T @ x + _PAIR_RIDGE * np.eye(models - 1))
     by_unit = np.zeros((int(unit.max()) + 1, models - 1))
     np.add.at(by_unit, unit, x * (rate + miss - p)[:, None])
     used = np.unique(unit[finite]).size
     growth = used / max(used - (models - 1), 1)
-    covariance = np.zeros((models, models))
-    covariance[1:, 1:] = bread @ (by_unit.T @ by_unit) @ bread * growth
+    covariance = np.pad(bread @ (by_unit.T @ by_unit) @ bread * growth, (1, 0))
     return Strengths(np.append(0.0, beta), covariance, max(used - 1.0, 1.0))
-
-
-def _solved(x: Floats, y: Floats) -> Floats | None:
-    beta = np.zeros(x.shape[1])
-    for _ in range(_PAIR_STEPS):
-        p = expit(x @ beta)
-        curvature = (x * (p * (1 - p))[:, None]).T @ x + 1e-9 * np.eye(x.shape[1])
-        step = np.linalg.solve(curvature, x.T @ (y - p))
-        beta = beta + step
-        if np.abs(beta).max() > _FARTHEST:
-            return None
-        if np.abs(step).max() < 1e-9:
-            return beta
-    return None

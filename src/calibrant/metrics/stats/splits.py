@@ -7,10 +7,10 @@ the block to break the tie would bias the held-out frequency.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
@@ -25,8 +25,7 @@ _CHUNK = 250_000
 _Law: TypeAlias = tuple[Floats, Floats, Floats]
 
 
-@dataclass(frozen=True, slots=True)
-class SplitLaw:
+class SplitLaw(Struct, frozen=True):
     """The law of a random split, per question and class.
 
     Parameters
@@ -159,7 +158,15 @@ def _distinct(keys: Ints) -> tuple[Ints, Ints]:
 
 def _law_of_one_size(counts: Ints, peers: Ints, pool: int, block: int) -> _Law:
     """Law for questions that share pool size, block size and number of classes."""
-    weight = _binomial_table(pool, block)
+    # Any chance gives the same hypergeometric law; block / pool keeps numbers near 1.
+    size, selection = np.arange(pool + 1.0)[:, None], np.arange(block + 1.0)
+    remaining = size - selection
+    with np.errstate(invalid="ignore"):
+        log_choose = (
+            gammaln(size + 1) - gammaln(selection + 1) - gammaln(np.maximum(remaining, 0) + 1)
+        )
+        logs = log_choose + selection * np.log(block / pool) + remaining * np.log1p(-block / pool)
+    weight = np.where(remaining >= 0, np.exp(logs), 0.0)
     total = weight[pool, block]
     choice, heldout = np.zeros((2, *counts.shape))
     strict = np.zeros(len(counts))
@@ -176,21 +183,6 @@ def _law_of_one_size(counts: Ints, peers: Ints, pool: int, block: int) -> _Law:
         choice += chance
         heldout += chance * (counts - top) / (pool - block)
     return choice, heldout, np.maximum(choice.sum(axis=1) - strict, 0.0)
-
-
-def _binomial_table(pool: int, block: int) -> Floats:
-    """Return Binomial(i; c, block / pool) for c up to `pool` and i up to `block`.
-
-    Any success probability gives the same hypergeometric law; this one keeps numbers near 1.
-    """
-    size, selection = np.arange(pool + 1.0)[:, None], np.arange(block + 1.0)
-    remaining = size - selection
-    with np.errstate(invalid="ignore"):
-        log_choose = (
-            gammaln(size + 1) - gammaln(selection + 1) - gammaln(np.maximum(remaining, 0) + 1)
-        )
-        logs = log_choose + selection * np.log(block / pool) + remaining * np.log1p(-block / pool)
-    return np.where(remaining >= 0, np.exp(logs), 0.0)
 
 
 def _contested_law(

@@ -12,12 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from calibrant.core import errors
+from calibrant.core.event_loop import happens
 from calibrant.models import protocol
 from calibrant.models.asks import Ask, LedgeredDraw, Problem, for_draws, split_draws
-from calibrant.models.dispatch.commit import GroupCommit
-from calibrant.models.dispatch.limits import LOOK_AGAIN_S, Budget, backoff_s, happens
+from calibrant.models.codec import encode_completion
+from calibrant.models.dispatch.limits import LONGEST_BACKOFF_S, LOOK_AGAIN_S, Budget
 from calibrant.models.ledger import DrawRow, LedgerClaim
-from calibrant.models.replies.codec import encode_completion
+from calibrant.models.ledger.store import GroupCommit
 
 if TYPE_CHECKING:
     from calibrant.models.dispatch.dispatcher import Dispatcher
@@ -123,7 +124,10 @@ class Caller(Struct):
         """
         on_the_way = False
         try:
-            on_the_way = await (self._get(call) if noted else self._get_the_rest(call))
+            if not noted:
+                call.draws = await self._left_by_others(call)
+            if noted or await self._note_again(call):
+                on_the_way = await self._get(call)
         except ExhaustedError as error:
             last = error.last
             failed = Problem("exhausted", str(error), last.status, last.retry_after)
@@ -163,22 +167,15 @@ class Caller(Struct):
                 call.tries = call.refusals = 0
             if not await self._note_again(call):
                 return False
-            await self.of.limit.acquire()
-
-    async def _get_the_rest(self, call: EndpointCall) -> bool:
-        call.draws = await self._left_by_others(call)
-        if not await self._note_again(call):
-            return False
-        await self.of.limit.acquire()
-        return await self._get(call)
 
     async def _note_again(self, call: EndpointCall) -> bool:
-        """Note the next try in the ledger; return whether there is anything left to ask for."""
+        """Note the next try and wait for a place; return whether there is anything left to ask."""
         while call.draws:
             call.n = len(split_draws(call.draws, self.of.chunk)[0])
             attempt = await self.commit.claimed(call.claim(self.of.budget))
             if isinstance(attempt, int):
                 call.attempt = attempt
+                await self.of.limit.acquire()
                 return True
             if attempt is None:
                 call.draws = await self._left_by_others(call)
@@ -222,29 +219,32 @@ class Caller(Struct):
             raise
         finally:
             of.limit.release()
-            self._note_refusals()
+            # Which settings an endpoint refuses is written down: no later run meets them again.
+            for client in of.learning:
+                while client.news:
+                    model = client.news.pop()
+                    name = f"refused {client.endpoint} {model}"
+                    value = msgspec.json.encode(client.refused[model]).decode()
+                    self.commit.submit(partial(of.ledger.note, name, value), durable=False)
         of.notify(of.trouble.answered())
         return completions[: call.n]
-
-    def _note_refusals(self) -> None:
-        """Write down which settings an endpoint refuses, so that no later run meets them again."""
-        for client in self.of.learning:
-            while client.news:
-                model = client.news.pop()
-                name = f"refused {client.endpoint} {model}"
-                value = msgspec.json.encode(client.refused[model]).decode()
-                self.commit.submit(partial(self.of.ledger.note, name, value), durable=False)
 
     # -- failures --------------------------------------------------------------------------
 
     async def _wait_after(self, error: errors.TransientClientError, call: EndpointCall) -> None:
         """Wait before the next try, or give up."""
         limited = getattr(error, "rate_limited", False)
+        of, now = self.of, asyncio.get_running_loop().time()
         if isinstance(error, protocol.ElsewhereError) and not limited:
-            self._note_elsewhere(error)
+            # Another endpoint is asked at once; the user hears of one that is left out.
+            of.counts["retries"] += 1
+            if error.left_out is not None:
+                of.watch.note("endpoint-left-out", error.left_out)
+                of.notify(error.notice)
+            if self._stop.is_set():
+                raise StoppedError
             return
         call.tries, call.refusals = call.tries + (not limited), call.refusals + limited
-        of, now = self.of, asyncio.get_running_loop().time()
         call.patience_until = min(call.patience_until, now + of.patience_s)
         if (error.retry_after or 0.0) > of.patience_s:
             refused = protocol.EndpointRefusedError(
@@ -253,7 +253,9 @@ class Caller(Struct):
             )
             refused.status, refused.retry_after = error.status, error.retry_after
             raise refused
-        wait = backoff_s(call.tries + call.refusals, rng=_RNG, first=of.first_backoff_s)
+        # Doubled each time, and spread: calls that failed together do not come back together.
+        doubled = of.first_backoff_s * 2.0 ** (call.tries + call.refusals - 1)
+        wait = min(LONGEST_BACKOFF_S, doubled) * _RNG.uniform(0.5, 1.0)
         wait = max(wait, error.retry_after or 0.0)
         most = min(of.patience_s, DEAD_AFTER_S)
         unreachable = isinstance(error, protocol.UnreachableError)
@@ -271,15 +273,6 @@ class Caller(Struct):
         of.counts["retries"] += 1
         of.notify(of.trouble.failed(str(error), wait_s=wait))
         if await happens(self._stop, within_s=wait):
-            raise StoppedError
-
-    def _note_elsewhere(self, error: protocol.ElsewhereError) -> None:
-        """Another endpoint is asked at once; the user hears of one that is left out."""
-        self.of.counts["retries"] += 1
-        if error.left_out is not None:
-            self.of.watch.note("endpoint-left-out", error.left_out)
-            self.of.notify(error.notice)
-        if self._stop.is_set():
             raise StoppedError
 
     def _note_end(self, call: EndpointCall, error: BaseException) -> None:

@@ -17,14 +17,14 @@ from calibrant.models.asks import (
     check_request,
     split_draws,
 )
+from calibrant.models.codec import canonical_request
 from calibrant.models.dispatch.limits import AdaptiveLimit, Budget, Trouble, prompt_tokens_estimate
 from calibrant.models.dispatch.run import Run
 from calibrant.models.dispatch.watch import EndpointWatch
-from calibrant.models.endpoints.http import HttpClient
+from calibrant.models.endpoints.provider import ProviderClient
 from calibrant.models.endpoints.refused import Refusals
 from calibrant.models.ledger import Caps, Ledger, LedgerKey
 from calibrant.models.protocol import Client, PreparingClient, ReplayingClient, Request
-from calibrant.models.replies.codec import canonical_request
 
 WINDOW = 128
 """Asks that are looked up together; bounds the memory of a run."""
@@ -93,8 +93,12 @@ class Dispatcher:
         self._preparing = client if isinstance(client, PreparingClient) else None
         self.replaying = client if isinstance(client, ReplayingClient) else None
         self.ledger = ledger
-        self.learning = [item for item in members if isinstance(item, HttpClient)]
-        self._recall_refusals()
+        self.learning = [item for item in members if isinstance(item, ProviderClient)]
+        for learner in self.learning:
+            # What earlier runs on this ledger have learned.
+            for model, value in ledger.notes(f"refused {learner.endpoint} ").items():
+                if model not in learner.refused:
+                    learner.recall(model, msgspec.json.decode(value, type=Refusals))
         self.max_attempts = max_attempts
         self.patience_s = patience_s
         self.drain_s = drain_s
@@ -114,13 +118,6 @@ class Dispatcher:
         self._told = 0.0
         self.trouble = Trouble(client.endpoint)
         self._notice: str | None = None
-
-    def _recall_refusals(self) -> None:
-        """Tell the clients what earlier runs on this ledger have learned."""
-        for client in self.learning:
-            for model, value in self.ledger.notes(f"refused {client.endpoint} ").items():
-                if model not in client.refused:
-                    client.recall(model, msgspec.json.decode(value, type=Refusals))
 
     # -- planning --------------------------------------------------------------------------
 

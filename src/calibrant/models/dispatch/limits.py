@@ -1,7 +1,6 @@
 """Limits of calls: how many at a time an endpoint takes, and what they may cost."""
 
 import asyncio
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -9,9 +8,10 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from calibrant.core.errors import BudgetError
+from calibrant.core.event_loop import happens
 from calibrant.models.asks import Price
 from calibrant.models.ledger import Caps, Refusal
-from calibrant.models.protocol import Message, Request, Usage
+from calibrant.models.protocol import Request, Usage
 
 CUT = 0.5
 QUIET_S = 1.0
@@ -107,15 +107,11 @@ class AdaptiveLimit:
         else:
             self._in_use += 1
         try:
-            await self.pause()
+            while (remainder := self.paused_for()) > 0:
+                await asyncio.sleep(remainder)
         except BaseException:
             self.release()
             raise
-
-    async def pause(self) -> None:
-        """Wait until the time that the endpoint asked for, if it did."""
-        while (remainder := self.paused_for()) > 0:
-            await asyncio.sleep(remainder)
 
     def release(self) -> None:
         """Give the place back: to one who waits, or to those who listen."""
@@ -180,24 +176,6 @@ class Breaker(Struct):
         """Note an answer to a call; one from before it was left out does not show it is back."""
         if began >= self.since:
             self.failures, self.until, self.pause_s = 0, 0.0, LEFT_OUT_S
-
-
-async def happens(event: asyncio.Event, *, within_s: float) -> bool:
-    """Wait for an event, and return whether it has come in this time."""
-    try:
-        async with asyncio.timeout(within_s):
-            return await event.wait()
-    except TimeoutError:
-        return False
-
-
-def backoff_s(attempt: int, *, rng: random.Random, first: float = 0.5) -> float:
-    """Return the seconds to wait before try `attempt` + 1: doubled each time, spread by chance.
-
-    The spread keeps calls that failed together from coming back together.
-    """
-    longest = min(LONGEST_BACKOFF_S, first * 2.0 ** (attempt - 1))
-    return longest * rng.uniform(0.5, 1.0)
 
 
 AFTER_S = 3.0
@@ -286,16 +264,11 @@ def prompt_tokens_estimate(request: Request) -> int:
     >>> prompt_tokens_estimate(Request("m", (Message("user", "What is the capital of Peru?"),)))
     18
     """
-    return sum(map(_message_tokens, request.messages))
-
-
-def _message_tokens(message: Message) -> int:
-    content, pictures = message.content, 0
-    if not isinstance(content, str):
-        pictures = sum("text" not in part for part in content)
-        content = message.text
-    words = -(-len(content.encode()) // BYTES_PER_TOKEN)
-    return TOKENS_PER_MESSAGE + TOKENS_PER_IMAGE * pictures + words
+    tokens = 0
+    for message in request.messages:
+        tokens += TOKENS_PER_MESSAGE - (-len(message.text.encode()) // BYTES_PER_TOKEN)
+        tokens += TOKENS_PER_IMAGE * sum("text" not in part for part in message.parts)
+    return tokens
 
 
 def completion_tokens_estimate(text: str) -> int:

@@ -12,11 +12,11 @@ import msgspec
 
 from calibrant.core.errors import BudgetError
 from calibrant.models.asks import Ask, LedgeredDraw, Outcome, Problem, split_draws
+from calibrant.models.codec import decode_completion
 from calibrant.models.dispatch.calls import Caller, EndpointCall, Job
-from calibrant.models.dispatch.commit import GroupCommit
-from calibrant.models.ledger import LedgerKey, Refusal
+from calibrant.models.ledger import Refusal
+from calibrant.models.ledger.store import GroupCommit
 from calibrant.models.protocol import Request
-from calibrant.models.replies.codec import decode_completion
 
 if TYPE_CHECKING:
     from calibrant.models.dispatch.dispatcher import Dispatcher
@@ -108,7 +108,13 @@ class Run:
 
     async def _open(self, window: Sequence[Ask]) -> None:
         prepared = [self._of.prepare(ask) for ask in window]
-        ids, known_ids = await self._register([key for _, key in prepared])
+        keys = [key for _, key in prepared]
+        ledger_ids = self._ledger.find(keys)
+        ids = known_ids = [id_ for id_ in ledger_ids if id_ is not None]
+        if new := [key for key, id_ in zip(keys, ledger_ids, strict=True) if id_ is None]:
+            write = partial(self._ledger.register, new)
+            added = iter(await self._commit.submit(write, durable=False))
+            ids = [next(added) if id_ is None else id_ for id_ in ledger_ids]
         held_draws = self._ledger.held_by_id(known_ids)
         failures = {} if self._of.retry_failures else self._ledger.failures_by_id(known_ids)
         for ask, (request, _), id_ in zip(window, prepared, ids, strict=True):
@@ -132,16 +138,6 @@ class Run:
                 await self._until(lambda: len(self._ready) < READY)
                 self._hand_over(job)
 
-    async def _register(self, keys: Sequence[LedgerKey]) -> tuple[list[int], list[int]]:
-        """Return the ids of the requests, and those of them that are not new."""
-        ids = self._ledger.find(keys)
-        known_ids = [id_ for id_ in ids if id_ is not None]
-        new = [key for key, id_ in zip(keys, ids, strict=True) if id_ is None]
-        if not new:
-            return known_ids, known_ids
-        added = iter(await self._commit.submit(partial(self._ledger.register, new), durable=False))
-        return [next(added) if id_ is None else id_ for id_ in ids], known_ids
-
     async def _start(self, job: Job, missing: Sequence[int]) -> None:
         self._active.setdefault(job.request_id, [])
         try:
@@ -149,10 +145,15 @@ class Run:
         except BudgetError as error:
             self._fail(error)
             return
+
+        def has_room() -> bool:
+            places = self._limit.allowed
+            return self._begun < places + (places + 1) // 2 and len(self._ready) < READY
+
         chunks = split_draws(missing, self._of.chunk)
         job.calls_left = len(chunks)
         for chunk in chunks:
-            await self._until(self._has_room)
+            await self._until(has_room)
             call = EndpointCall(job, chunk, n=len(chunk))
             self._begun += 1
             if self._error is not None or job.problem is not None:
@@ -160,10 +161,6 @@ class Run:
             else:
                 self._next.append(call)
                 self._launch()
-
-    def _has_room(self) -> bool:
-        places = self._limit.allowed
-        return self._begun < places + (places + 1) // 2 and len(self._ready) < READY
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         """Wait for a call to end, or for an outcome to be taken, until the condition holds."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from calibrant.core.names import data_beside
 from calibrant.models.asks import Ask, EndpointNote, LedgeredDraw
 from calibrant.models.protocol import Completion, EndpointRefusedError, Request
-from calibrant.models.replies.tokens import TokenLogprobs
+from calibrant.models.replies import TokenLogprobs
 
 WARM = 0.7
 """Temperature from which on draws are expected to differ."""
@@ -100,12 +100,17 @@ class EndpointWatch:
             self._see_repeats(ask.request, completions)
 
     def _see_repeats(self, request: Request, completions: Sequence[Completion]) -> None:
-        calls = _by_call(completions)
-        ids = [call[0].request_id for call in calls if call[0].request_id is not None]
+        # Draws of one call are a group; so is a draw with a call of its own.
+        calls: dict[object, list[Completion]] = {}
+        for position, draw in enumerate(completions):
+            shared = draw.native_n and draw.request_id is not None
+            calls.setdefault(draw.request_id if shared else position, []).append(draw)
+        firsts = [call[0] for call in calls.values()]
+        ids = [first.request_id for first in firsts if first.request_id is not None]
         self.counts["draws-not-independent"] += len(ids) - len(set(ids))
-        for call in calls:
+        for call in calls.values():
             _compare(self.within, request, call)
-        _compare(self.between, request, [call[0] for call in calls])
+        _compare(self.between, request, firsts)
 
     def check(self) -> None:
         """Raise where going on would buy log-probs that are refused every time."""
@@ -172,15 +177,6 @@ def _changed(name: str, answers: Counter[str]) -> EndpointNote:
     )
 
 
-def _by_call(completions: Sequence[Completion]) -> list[list[Completion]]:
-    """Group draws that one call made; a draw with a call of its own is a group."""
-    calls: dict[object, list[Completion]] = {}
-    for position, completion in enumerate(completions):
-        shared = completion.native_n and completion.request_id is not None
-        calls.setdefault(completion.request_id if shared else position, []).append(completion)
-    return list(calls.values())
-
-
 def _compare(repeats: _Repeats, request: Request, completions: Sequence[Completion]) -> None:
     """Compare each draw with the first; the first one's log-probs price a repetition."""
     if len(completions) < 2:
@@ -192,19 +188,12 @@ def _compare(repeats: _Repeats, request: Request, completions: Sequence[Completi
     repeats.compared += others
     repeats.repeated += repeated
     repeats.characters += others * len(first.text)
-    if first.logprobs and request.temperature >= 1.0 and _whole_distribution(first):
+    get = first.sampler.get
+    is_whole = get("top_p", 1.0) >= 1.0 and get("top_k", 0.0) <= 0.0 and get("min_p", 0.0) <= 0.0
+    if first.logprobs and request.temperature >= 1.0 and is_whole:
         repeats.priced += others
         repeats.priced_repeated += repeated
         repeats.expected += others * math.exp(sum(TokenLogprobs.of(first.logprobs).values))
-
-
-def _whole_distribution(completion: Completion) -> bool:
-    sampler = completion.sampler
-    return (
-        sampler.get("top_p", 1.0) >= 1.0
-        and sampler.get("top_k", 0.0) <= 0.0
-        and sampler.get("min_p", 0.0) <= 0.0
-    )
 
 
 def _words(repeats: _Repeats, where: str) -> str:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import metadata
 from typing import Any, Protocol
 
@@ -19,10 +19,10 @@ from calibrant.core.errors import CalibrantError, CapabilityError, PermanentClie
 from calibrant.core.machine import usable_cores
 from calibrant.core.names import optional_import
 from calibrant.models.asks import FULL_SAMPLING, PRESETS, adjusted, check_request
+from calibrant.models.endpoints.chat import read_answer, typed_answer
 from calibrant.models.endpoints.wires import write_request
 from calibrant.models.inference.weights import sha256_of, weights_path
 from calibrant.models.protocol import Capabilities, Completion, Json, Request
-from calibrant.models.replies.chat import read_answer, typed_answer
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
 
@@ -111,11 +111,10 @@ class EmbeddedClient:
 
     async def close(self) -> None:
         """Free the memory."""
-        await asyncio.get_running_loop().run_in_executor(self._worker, self._unload)
+        # Behind the call under way: the worker computes with it.
+        unload = partial(setattr, self, "_server", None)
+        await asyncio.get_running_loop().run_in_executor(self._worker, unload)
         self._worker.shutdown(wait=False)
-
-    def _unload(self) -> None:
-        self._server = None
 
     def _ask(self, request: Request) -> list[Completion]:
         with self._loading:

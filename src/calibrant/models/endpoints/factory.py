@@ -15,13 +15,14 @@ from msgspec.json import decode
 from calibrant.core import errors
 from calibrant.models import protocol
 from calibrant.models.asks import PRESETS, adjusted
+from calibrant.models.codec import canonical_request, decode_completion
 from calibrant.models.dispatch.limits import FAILURES, AdaptiveLimit, Breaker
+from calibrant.models.endpoints.batches import BatchClient
 from calibrant.models.endpoints.embedded import EmbeddedClient
-from calibrant.models.endpoints.provider import BatchClient, ProviderClient
+from calibrant.models.endpoints.provider import ProviderClient
 from calibrant.models.endpoints.secrets import key_from_environment
 from calibrant.models.ledger import Ledger, LedgerKey
 from calibrant.models.protocol import Capabilities, Client, Completion, Json, Request
-from calibrant.models.replies.codec import canonical_request, decode_completion
 
 EVERYTHING = Capabilities(
     native_n=1_000_000,

@@ -2,15 +2,19 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from calibrant.core.errors import PermanentClientError
-from calibrant.models.protocol import Completion, Json, Request
-from calibrant.models.replies.malformed_reply import loose_json
+from calibrant.core.errors import PermanentClientError, TransientClientError
+from calibrant.models.protocol import (
+    EndpointRefusedError,
+    Json,
+    OverloadError,
+)
+from calibrant.models.replies import any_json, loose_json
 
 # Which fields of a call a setting stands for, in the interfaces of all providers.
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -187,20 +191,6 @@ def words_of(raw: bytes) -> tuple[str, str | None]:
     )
 
 
-def cut_at_stop(request: Request, completions: list[Completion]) -> list[Completion]:
-    """Return the texts up to the first stop text, where the endpoint would not stop there."""
-    if not request.stop or not any("stop" in item.not_sent for item in completions):
-        return completions
-    cut = []
-    for item in completions:
-        ends = [place for stop in request.stop if (place := item.text.find(stop)) >= 0]
-        selection = (
-            structs.replace(item, text=item.text[: min(ends)], logprobs=None) if ends else item
-        )
-        cut.append(selection)
-    return cut
-
-
 def form_of(body: Mapping[str, Json]) -> tuple[object, ...]:
     """Return what an endpoint may refuse about a call: which fields it has, and how warm it is."""
     fields = fields_of(body)
@@ -234,3 +224,49 @@ def retry_after_s(headers: Mapping[str, str], raw: bytes) -> float | None:
     except (ValueError, OverflowError, OSError, IndexError, TypeError):
         return None
     return min(max(0.0, wait), LONGEST_WAIT_S)
+
+
+OVERLOAD = frozenset({408, 425, 429, 502, 503, 504, 520, 522, 524, 529})
+REFUSED = frozenset({401, 402, 403, 404, 405, 407})
+OUT_OF_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|credit balance", re.I)
+BAD_KEY = re.compile(r"API_KEY_INVALID|api key not valid|invalid[_ ]api[_ ]key", re.I)
+ABOUT_THE_TEXT = re.compile(r"moderation|flagged|content[_ ]policy|safety", re.I)
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+def status_error(
+    status: int, headers: Mapping[str, str], raw: bytes, short: Callable[[str], str]
+) -> TransientClientError | PermanentClientError:
+    """Return the error that an answer with this status is; `short` makes its words fit to show."""
+    quote = short(quoted(raw))
+    message = f"HTTP {status}: {quote}" if quote else f"HTTP {status}"
+    if status in REDIRECTS:
+        place = short(str(headers.get("Location", "another address")))
+        return EndpointRefusedError(
+            f"HTTP {status}: the endpoint sends the call on to {place!r}, which is not "
+            "followed; set base_url to the address that answers itself"
+        )
+    if OUT_OF_CREDIT.search(quote) or BAD_KEY.search(quote):
+        return EndpointRefusedError(message)
+    wait = retry_after_s(headers, raw)
+    if status in OVERLOAD:
+        return OverloadError(message, retry_after=wait, rate_limited=status == 429)
+    if status in REFUSED and not ABOUT_THE_TEXT.search(quote):
+        return EndpointRefusedError(message)
+    if status >= 500 or status in (409, 421):
+        return TransientClientError(message, retry_after=wait)
+    return RefusedCallError(message, raw)
+
+
+def quoted(raw: bytes) -> str:
+    """Return the endpoint's own words."""
+    text = raw[:MOST_LOOKED_AT].decode("utf-8", "replace")
+    try:
+        error = any_json(raw).get("error")
+        if error:
+            text = str(error.get("message", error)) if isinstance(error, dict) else str(error)
+            code = error.get("code") or error.get("type") if isinstance(error, dict) else None
+            text = f"{text} ({code})" if code else text
+    except (ValueError, AttributeError):
+        pass
+    return text

@@ -5,7 +5,8 @@ import binascii
 import html
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import product
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -170,7 +171,12 @@ class KeyFinder:
         if self._key is None:
             return
         raw = self._key.encode()
-        self._forms = [raw, raw[::-1], *_as_base64(raw)]
+        forms = [raw, raw[::-1]]
+        for before, encode in product(range(3), (base64.b64encode, base64.urlsafe_b64encode)):
+            whole = encode(b"\0" * before + raw).rstrip(b"=")
+            # Letters that also depend on the bytes before or after the key are cut off.
+            forms.append(whole[(8 * before + 5) // 6 : 8 * (before + len(raw)) // 6])
+        self._forms = list(dict.fromkeys(forms))
         self._parts = _parts(self._key)
         self._hexadecimal = raw.hex().encode()
         self._numbers = ",".join(map(str, raw)).encode()
@@ -185,11 +191,14 @@ class KeyFinder:
         waiting = [text]
         for _ in range(_ROUNDS):
             plain = []
-            for part in waiting:
-                for step in _unescaped(part):
-                    if self._plainly_in(step):
+            for text in waiting:
+                for _ in range(_ESCAPES + 1):
+                    if self._plainly_in(text):
                         return True
-                plain.append(step)  # the last one has no escapes left
+                    before, text = text, _unescaped(text)
+                    if before == text:
+                        break
+                plain.append(text)
             waiting = [decoded for part in plain for decoded in self._decoded(part)]
         return any(map(self._plainly_in, waiting))
 
@@ -229,10 +238,12 @@ class KeyFinder:
         if any(len(run) >= _LINE for run in runs):
             lines = raw.replace(b"\\n", b"").replace(b"\\r", b"").translate(None, _BLANKS)
             runs += lines.translate(_LETTERS).split()
-        texts = [_from_base64(run) for run in runs]
-        for run in runs:
-            texts += [_as_text(binascii.unhexlify(d)) for d in self._digits.findall(run)]
-        return [" ".join(filter(None, texts))] if any(texts) else []
+        wholes = [run[: len(run) - (len(run) % 4 == 1)] for run in runs]
+        # Padded to its length, a run of these letters is base64 whatever it was.
+        bits = [binascii.a2b_base64(whole + b"=" * (-len(whole) % 4)) for whole in wholes]
+        bits += [binascii.unhexlify(digits) for run in runs for digits in self._digits.findall(run)]
+        texts = list(filter(None, map(_as_text, bits)))
+        return [" ".join(texts)] if texts else []
 
 
 def _parts(key: str) -> list[bytes]:
@@ -247,27 +258,17 @@ def _parts(key: str) -> list[bytes]:
         return []
     prefix = _KNOWN_START.match(key)
     remainder = key[prefix.end() :] if prefix else key
-    windows = [remainder[start : start + _PART] for start in range(len(remainder) - _PART + 1)]
-    return [part.encode() for part in windows if _is_no_word(part)]
+    parts = []
+    for start in range(len(remainder) - _PART + 1):
+        part = remainder[start : start + _PART]
+        mixed = part != part.lower() and part != part.upper() and not part.istitle()
+        is_no_word = mixed or sum(map(str.isdigit, part)) >= 2
+        if is_no_word and sum(map(str.isalpha, part)) >= 2:
+            parts.append(part.encode())
+    return parts
 
 
-def _is_no_word(part: str) -> bool:
-    mixed = part != part.lower() and part != part.upper() and not part.istitle()
-    digits = sum(letter.isdigit() for letter in part)
-    return (mixed or digits >= 2) and sum(map(str.isalpha, part)) >= 2
-
-
-def _unescaped(text: str) -> Iterator[str]:
-    """Yield the text, and the text with escapes taken off again and again."""
-    yield text
-    for _ in range(_ESCAPES):
-        before, text = text, _unescaped_once(text)
-        if before == text:
-            return
-        yield text
-
-
-def _unescaped_once(text: str) -> str:
+def _unescaped(text: str) -> str:
     """Return the text with escapes of JSON, addresses, pages and mails taken off once."""
     if "\\" in text:
         text = _ESCAPED.sub(_letter, text)
@@ -288,29 +289,9 @@ def _letter(match: re.Match[str]) -> str:
     return chr(int(match[5], 8)) if match[5] else match[6]
 
 
-def _from_base64(run: bytes) -> str:
-    whole = run[: len(run) - (len(run) % 4 == 1)]
-    try:
-        return _as_text(binascii.a2b_base64(whole + b"=" * (-len(whole) % 4)))
-    except binascii.Error:
-        return ""
-
-
 def _as_text(raw: bytes) -> str:
     """Return bytes as a text, nothing where they are none; those of UTF-16 have zeros."""
     try:
         return raw.decode().replace("\0", "")
     except UnicodeDecodeError:
         return ""
-
-
-def _as_base64(raw: bytes) -> list[bytes]:
-    """Return the stretches that base64 text has wherever the key stands in it."""
-    forms = []
-    for before in range(3):
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            whole = encode(b"\0" * before + raw).rstrip(b"=")
-            # Letters that also depend on the bytes before or after the key are cut off.
-            start, end = (8 * before + 5) // 6, 8 * (before + len(raw)) // 6
-            forms.append(whole[start:end])
-    return list(dict.fromkeys(forms))

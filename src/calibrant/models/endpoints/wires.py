@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from calibrant.core.errors import PermanentClientError, TransientClientError
 from calibrant.models.asks import ProviderPreset
+from calibrant.models.endpoints.chat import ChatAnswer, ChatChoice, Logprobs, Reply, TokenCounts
 from calibrant.models.protocol import Json, Message, Request, image_address
-from calibrant.models.replies.chat import ChatAnswer, ChatChoice, Logprobs, Reply, TokenCounts
-from calibrant.models.replies.malformed_reply import bounded_text, short_name, text_of, token_count
+from calibrant.models.replies import bounded_text, short_name, text_of, token_count
 
 _SHOW_LOGPROBS = "message.output_text.logprobs"
 _Read: TypeAlias = tuple[ChatChoice, str | None]
@@ -34,11 +34,6 @@ class Wire(Struct, frozen=True):
     write: Callable[[Request, ProviderPreset], dict[str, Json]]
     read: Callable[[Mapping[str, object]], ChatAnswer] | None
     effort: str
-
-    def effort_fields(self, effort: str | None) -> dict[str, Json]:
-        """Return the fields of a call that say how long a model is to think."""
-        outer, _, inner = self.effort.partition(".")
-        return {} if effort is None else {outer: {inner: effort} if inner else effort}
 
 
 # -- chat completions ------------------------------------------------------------------------------
@@ -207,17 +202,16 @@ def _joined(parts: Iterable[Any]) -> str:
 # -- Anthropic's messages --------------------------------------------------------------------------
 
 
-def _image(url: str, kind: str, data: str) -> dict[str, Json]:
-    source = {"type": "base64", "media_type": kind, "data": data} if data else {}
-    return {"type": "image", "source": source or {"type": "url", "url": url}}
-
-
 def _system(request: Request) -> list[str]:
     return [message.text for message in request.messages if message.role == "system"]
 
 
 def _write_messages(request: Request, _: ProviderPreset) -> dict[str, Json]:
-    turns = _turns(request, lambda text: {"type": "text", "text": text}, _image)
+    def image(url: str, kind: str, data: str) -> dict[str, Json]:
+        source = {"type": "base64", "media_type": kind, "data": data} if data else {}
+        return {"type": "image", "source": source or {"type": "url", "url": url}}
+
+    turns = _turns(request, lambda text: {"type": "text", "text": text}, image)
     body: dict[str, Json] = {
         "model": request.model,
         "max_tokens": request.most_tokens,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib import resources
 from itertools import takewhile
@@ -106,12 +106,13 @@ class EmbeddedJudge:
         """Yield texts with their scores, a step at a time."""
         from threadpoolctl import threadpool_limits  # loaded late: rules need nothing of it
 
-        reader = _Reader.of(weights_path(MODEL))
+        reader = _open_reader(weights_path(MODEL))
         steps, order = reader.steps(prompts)
         finished = 0
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
         with (
             threadpool_limits(1, user_api="blas"),
-            ThreadPoolExecutor(self.workers or _cores()) as pool,
+            ThreadPoolExecutor(self.workers or cores) as pool,
         ):
             for places, values in zip(order, pool.map(reader.score, steps), strict=True):
                 finished += len(places)
@@ -151,14 +152,8 @@ def _key(prompt: str) -> bytes:
     return sha256(prompt.encode("utf-8", "replace")).digest()[:16]
 
 
-def _cores() -> int:
-    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
-
-
 class _Reader:
-    """Weights in memory, once per process."""
-
-    _open: dict[Path, _Reader] = {}  # noqa: RUF012 - shared on purpose
+    """Weights in memory."""
 
     def __init__(self, path: Path) -> None:
         file = Gguf(path)
@@ -181,16 +176,12 @@ class _Reader:
         }
         self._model = Llama(file, changes, depth=depth)
 
-    @classmethod
-    def of(cls, path: Path) -> _Reader:
-        """Return the reader of these weights."""
-        if path not in cls._open:
-            cls._open[path] = cls(path)
-        return cls._open[path]
-
     def steps(self, prompts: Sequence[str]) -> tuple[list[list[Group]], list[list[int]]]:
         """Return the texts in steps of like length, and the places that each step is about."""
-        texts = [_cut(self._tokens(prompt)) for prompt in prompts]
+        texts = [
+            tokens if len(tokens) <= _MOST_TOKENS else tokens[:_KEPT_FIRST] + tokens[-_KEPT_LAST:]
+            for tokens in map(self._tokens, prompts)
+        ]
         joint: dict[str, list[int]] = {}
         for place, prompt in enumerate(prompts):
             joint.setdefault(prompt.rpartition("\nGiven: ")[0], []).append(place)
@@ -209,10 +200,8 @@ class _Reader:
         return np.asarray(self._model.last_states(step) @ self._verdict + self._lean)
 
 
-def _cut(tokens: list[int]) -> list[int]:
-    if len(tokens) <= _MOST_TOKENS:
-        return tokens
-    return tokens[:_KEPT_FIRST] + tokens[-_KEPT_LAST:]
+# Once per process.
+_open_reader = lru_cache(_Reader)
 
 
 def _shared(texts: Sequence[Sequence[int]]) -> int:

@@ -176,7 +176,7 @@ class Llama:
             x += self._attention(layer, x, turn, runs)
             hidden = self._normed(x, layer.feed) @ layer.gate_and_up
             gate, up = np.split(hidden, 2, axis=1)
-            x += (_silu(gate) * up) @ layer.down
+            x += (gate / (1.0 + np.exp(-gate)) * up) @ layer.down
         return self._normed(x[last], self._end)
 
     def _attention(
@@ -219,10 +219,6 @@ class Llama:
 
 def _columns(*parts: Array) -> Array:
     return np.ascontiguousarray(np.concatenate(parts).T)
-
-
-def _silu(x: Array) -> Array:
-    return np.asarray(x / (1.0 + np.exp(-x)), np.float32)
 
 
 def _turned(x: Array, turn: tuple[Array, Array]) -> Array:

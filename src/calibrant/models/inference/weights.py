@@ -233,23 +233,18 @@ class Gguf:
     def tensor(self, name: str) -> Array:
         """Return one tensor, rows first."""
         shape = self._known(name).shape
-        return self.rows(name, np.arange(shape[0])) if len(shape) == 2 else self._read(name)
+        return self.rows(name, np.arange(math.prod(shape[:-1]))).reshape(shape)
 
     def rows(self, name: str, which: npt.NDArray[np.intp]) -> Array:
         """Return some rows of a matrix; only these are unpacked."""
         place = self._known(name)
         code = _ENCODINGS[place.encoding]
-        width = place.shape[1] // code.numbers * code.size
-        raw = np.frombuffer(self._bytes, np.uint8, place.shape[0] * width, self._start_of(place))
-        blocks = raw.reshape(place.shape[0], width)[which].reshape(-1, code.size)
-        return code.read(blocks).reshape(len(which), place.shape[1])
-
-    def _read(self, name: str) -> Array:
-        place = self._known(name)
-        code = _ENCODINGS[place.encoding]
-        count = math.prod(place.shape) // code.numbers
-        raw = np.frombuffer(self._bytes, np.uint8, count * code.size, self._start_of(place))
-        return code.read(raw.reshape(count, code.size)).reshape(place.shape)
+        *outer, width = place.shape
+        shape = math.prod(outer), width // code.numbers * code.size
+        raw = np.frombuffer(
+            self._bytes, np.uint8, math.prod(shape), self._start + place.offset
+        ).reshape(shape)
+        return code.read(raw[which].reshape(-1, code.size)).reshape(len(which), width)
 
     def _known(self, name: str) -> _Place:
         place = self._places.get(name)
@@ -261,9 +256,6 @@ class Gguf:
                 hint="use the fetched weights (Q4_1), or a file packed as F32, F16, Q4_0 or Q8_0",
             )
         return place
-
-    def _start_of(self, place: _Place) -> int:
-        return int(self._start + place.offset)
 
     def _place(self) -> tuple[str, _Place]:
         name = self._text()

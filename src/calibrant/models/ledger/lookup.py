@@ -71,18 +71,6 @@ def beat(db: sqlite3.Connection, session: int) -> None:
     )
 
 
-def start_session(db: sqlite3.Connection) -> int:
-    """Open a session for this process and return its number."""
-    now = time.time()
-    cursor = db.execute(
-        "INSERT INTO sessions (pid, host, started_at, seen_at) VALUES (?, ?, ?, ?)",
-        (os.getpid(), this_machine(), now, now),
-    )
-    assert cursor.lastrowid is not None
-    beat(db, cursor.lastrowid)
-    return cursor.lastrowid
-
-
 def end_sessions(db: sqlite3.Connection, sessions: set[int]) -> None:
     """Note that these sessions are over, so that nobody waits for them again."""
     now = time.time()
@@ -321,8 +309,14 @@ class LedgerLookup:
     def session(self) -> int:
         """Number of this process's session; the first call, inside `writing`, opens it."""
         if self._session is None:
-            self._session = start_session(self._db)
-            self._session_is_new = True
+            now = time.time()
+            cursor = self._db.execute(
+                "INSERT INTO sessions (pid, host, started_at, seen_at) VALUES (?, ?, ?, ?)",
+                (os.getpid(), this_machine(), now, now),
+            )
+            assert cursor.lastrowid is not None
+            self._session, self._session_is_new = cursor.lastrowid, True
+            beat(self._db, self._session)
         return self._session
 
     def claim_all(self, claims: Sequence[schema.LedgerClaim]) -> list[int | schema.Refusal | None]:

@@ -135,14 +135,15 @@ def repair_ledger(path: str | Path) -> Repair:
     ...     repair_ledger(path)
     Repair(problems=[], draws=0, lost=0, backup=None, saved_at=None, unread=[])
     """
+    path = Path(path)
     with error_source(str(path)):
-        return _repaired(Path(path))
+        if not path.is_file():
+            raise InputError("there is no ledger to repair")
+        _check_nobody_writes(path)
+        return _repaired(path)
 
 
 def _repaired(path: Path) -> Repair:
-    if not path.is_file():
-        raise InputError("there is no ledger to repair")
-    _check_nobody_writes(path)
     repair = Repair(_problems(path))
     if not repair.problems:
         query = "SELECT p.body FROM draws d LEFT JOIN payloads p ON p.id = d.id"
@@ -156,9 +157,15 @@ def _repaired(path: Path) -> Repair:
     backup = backup_path(path)
     try:
         _save([source for source in (backup, path) if source.is_file()], fresh, repair)
-        repair.backup = _damaged_copy(path)
+        number = 1
+        while (copy := path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")).exists():
+            number += 1
+        shutil.copy2(path, copy)
         for ending in ("-wal", "-shm"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
+            journal = path.with_name(path.name + ending)
+            if journal.is_file():
+                shutil.move(journal, copy.with_name(copy.name + ending))
+        repair.backup = copy
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
@@ -202,19 +209,6 @@ def _readable(body: object) -> bool:
     except orjson.JSONDecodeError:
         return False
     return isinstance(answer, dict) and isinstance(answer.get("text"), str)
-
-
-def _damaged_copy(path: Path) -> Path:
-    """Copy the file and its journal under a name that is free."""
-    number = 1
-    while (copy := path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")).exists():
-        number += 1
-    shutil.copy2(path, copy)
-    for ending in ("-wal", "-shm"):
-        neighbour = path.with_name(path.name + ending)
-        if neighbour.is_file():
-            shutil.copy2(neighbour, copy.with_name(copy.name + ending))
-    return copy
 
 
 def _rows(source: Path, query: str, unread: set[str]) -> Iterator[tuple[Any, ...]]:

@@ -176,12 +176,6 @@ class StudyConfig(Struct, frozen=True):
         return structs.replace(self, prompts=model.prompts or self.prompts, sampling=sampling)
 
 
-def with_scoring(config: StudyConfig, given: Mapping[str, Any]) -> StudyConfig:
-    """Return the study with these choices of scoring in place of its own; None keeps its own."""
-    choice = {name: value for name, value in given.items() if value is not None}
-    return structs.replace(config, scoring=structs.replace(config.scoring, **choice))
-
-
 def load_config(study: Study) -> StudyConfig:
     """Read and check the study.toml of a study."""
     return parse_config(study.config, folder=study.path, source=str(study.config_path))

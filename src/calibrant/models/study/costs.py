@@ -11,11 +11,11 @@ from msgspec import Struct, structs
 from calibrant.core.document import load_toml
 from calibrant.core.errors import BudgetError, InputError
 from calibrant.models.asks import Ask, Price
+from calibrant.models.codec import decode_completion
 from calibrant.models.dispatch.dispatcher import Dispatcher
 from calibrant.models.dispatch.limits import BYTES_PER_TOKEN
-from calibrant.models.endpoints.provider import DISCOUNT
+from calibrant.models.endpoints.batches import DISCOUNT
 from calibrant.models.ledger import Ledger
-from calibrant.models.replies.codec import decode_completion
 from calibrant.models.study.config import ModelConfig, StudyConfig
 from calibrant.models.study.plan import Inquiry, Subject, Tag, Wanted
 from calibrant.models.study.probes import PROBES

@@ -14,9 +14,9 @@ from calibrant.core.errors import ClientError, InputError
 from calibrant.core.hints import Hint
 from calibrant.core.places import AppendOnly
 from calibrant.models.endpoints import factory
-from calibrant.models.endpoints.http import HttpClient
+from calibrant.models.endpoints.provider import ProviderClient
 from calibrant.models.protocol import Client, Completion, Message, Request
-from calibrant.models.study.config import ModelConfig, StudyConfig
+from calibrant.models.study.config import ModelConfig
 
 _LOCAL_KINDS = frozenset({"embedded", "replay"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -153,16 +153,6 @@ _TOKENS = 512
 """Enough for a model that thinks a little; others stop by themselves."""
 
 
-async def probe_models(config: StudyConfig, clients: Mapping[str, Client]) -> list[dict[str, Any]]:
-    """Probe every model of a study, one after the other; the clients are closed."""
-    reports = []
-    for model in config.models:
-        client = clients[model.name]
-        reports.append({"model": model.name, **await probe_endpoint(client, model.model)})
-        await client.close()
-    return reports
-
-
 async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
     """Ask one question with every setting there is, and say which of them the endpoint takes.
 
@@ -175,7 +165,7 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
     """
     able = client.capabilities
     members = getattr(client, "members", [client])
-    http = [item for item in members if isinstance(item, HttpClient)]
+    http = [item for item in members if isinstance(item, ProviderClient)]
     for item in http:
         item.most_refused = MOST_CALLS
     request = Request(
@@ -189,6 +179,14 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
         seed=1 if able.seed else None,
         stop=("\n\n\n",),
     )
+    settings = {
+        "temperature": True,
+        "stop": True,
+        "seed": request.seed is not None,
+        "logprobs": request.logprobs,
+        "n": request.n > 1,
+    }
+    names = [name for name, is_asked in settings.items() if is_asked]
     problem, completions = None, list[Completion]()
     try:
         completions = await client.ask(request)
@@ -202,7 +200,7 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
         "answer": None if first is None else first.text,
         "answered_by": None if first is None else first.model,
         "seconds": None if first is None else first.latency_s,
-        "takes": [] if first is None else _taken(request, first),
+        "takes": [] if first is None else [name for name in names if name not in first.not_sent],
         "refuses": {name: reply for item in refusals for name, reply in item.left_out.items()},
         "limits": {k: v for item in refusals for k, v in {**item.at_most, **item.renamed}.items()},
         "draws_per_call": len(completions),
@@ -212,16 +210,3 @@ async def probe_endpoint(client: Client, model: str) -> dict[str, Any]:
         "thinking_shown": bool(first is not None and first.thinking),
         "cut_off": bool(first is not None and first.finish_reason == "length"),
     }
-
-
-def _taken(request: Request, completion: Completion) -> list[str]:
-    settings = {
-        "temperature": True,
-        "stop": True,
-        "seed": request.seed is not None,
-        "logprobs": request.logprobs,
-        "n": request.n > 1,
-    }
-    return [
-        name for name, is_asked in settings.items() if is_asked and name not in completion.not_sent
-    ]

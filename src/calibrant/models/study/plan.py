@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from string import ascii_uppercase
 
 from msgspec import Struct, structs
 
@@ -25,7 +26,6 @@ from calibrant.models.study.prompts import (
     Prompt,
     PromptBook,
     distinct,
-    lettered,
     listed,
     most_frequent,
     with_turns,
@@ -52,30 +52,6 @@ class Wanted(Struct, frozen=True):
     def probes(self, turn: int) -> list[Probe]:
         """Return the wanted probes of a turn in the order of `PROBES`."""
         return [item for item in PROBES.values() if item.name in self.draws and item.turn == turn]
-
-    def in_sending_order(self, turn: int) -> list[Probe]:
-        """Return the wanted probes of a turn, of each prompt the one with most draws first.
-
-        Its calls leave the beginning of the prompt in every slot of a local server, where the
-        single draws that follow find it.
-        """
-        probes = self.probes(turn)
-        prompts = [probe.prompt for probe in probes]
-        return sorted(probes, key=lambda probe: (prompts.index(probe.prompt), not probe.sampled))
-
-
-def close_over_needs(probes: Iterable[str]) -> list[str]:
-    """Return the probes together with those that must be asked before them.
-
-    Examples
-    --------
-    >>> close_over_needs(["self_ask_cand"])
-    ['greedy', 'samples', 'self_ask_cand']
-    """
-    target = set(probes)
-    for name in tuple(target):
-        target.update(PROBES[name].needs)
-    return [name for name in PROBES if name in target]
 
 
 class Subject(Struct, frozen=True):
@@ -158,8 +134,15 @@ class AskPlanner(Struct, frozen=True):
         return Subject(answer, response, tuple(display), tuple(samples))
 
     def first_turn(self, questions: Sequence[PlannedQuestion]) -> Iterator[Ask]:
-        """Yield the asks that need nothing but the question."""
-        for probe in self.wanted.in_sending_order(1):
+        """Yield the asks that need nothing but the question.
+
+        Of each prompt the probe with most draws comes first: its calls leave the beginning of the
+        prompt in every slot of a local server, where the single draws that follow find it.
+        """
+        probes = self.wanted.probes(1)
+        prompts = [probe.prompt for probe in probes]
+        probes.sort(key=lambda probe: (prompts.index(probe.prompt), not probe.sampled))
+        for probe in probes:
             for question in questions:
                 yield self._ask(question, probe)
 
@@ -195,10 +178,10 @@ class AskPlanner(Struct, frozen=True):
         subject: Subject | None = None,
         position: int = 0,
     ) -> Ask:
-        prompt = self.book.find(probe.prompt, question.kind)
+        prompt, choices = self.book.find(probe.prompt, question.kind), question.choices
         values = {
             "question": question.text,
-            "choices": lettered(question.choices),
+            "choices": "\n".join(f"{ascii_uppercase[i]}. {c}" for i, c in enumerate(choices)),
             "k": str(self.config.sampling.topk),
         }
         about = None
@@ -215,6 +198,9 @@ class AskPlanner(Struct, frozen=True):
         sampling = self.config.sampling
         alternatives = TOP_TOKENS if probe.name in self.wanted.top else 0
         temperature = sampling.temperature if probe.sampled else 0.0
+        # Seeds are stepped by draw, so two questions must be far apart: 31 bits of a hash.
+        key = (self.config.seed, self.model.name, question.question_id, probe.ledger_purpose)
+        digest = hashlib.blake2b(repr(key).encode(), digest_size=4).digest()
         return Request(
             model=self.model.model,
             messages=with_turns(prompt.messages(values), question.turns),
@@ -222,15 +208,9 @@ class AskPlanner(Struct, frozen=True):
             max_tokens=sampling.max_tokens.get(probe.prompt, prompt.max_tokens),
             logprobs=probe.name in self.wanted.logprobs,
             top_logprobs=min(alternatives, self.able.top_logprobs),
-            seed=self._seed(question, probe) if self.able.seed and temperature > 0 else None,
+            seed=int.from_bytes(digest) >> 1 if self.able.seed and temperature > 0 else None,
             stop=prompt.stop,
         )
-
-    def _seed(self, question: PlannedQuestion, probe: Probe) -> int:
-        # Seeds are stepped by draw, so two questions must be far apart: 31 bits of a hash.
-        key = (self.config.seed, self.model.name, question.question_id, probe.ledger_purpose)
-        digest = hashlib.blake2b(repr(key).encode(), digest_size=4).digest()
-        return int.from_bytes(digest) >> 1
 
 
 Extract = Callable[[PlannedQuestion, str], str | None]
@@ -368,10 +348,12 @@ def _wanted(needs: list[ProbedInput], config: StudyConfig, able: Capabilities) -
         # Each model says how sure it is of every answer in the way that it is asked about its own.
         names |= {POOL} | ({STATED_POOL} if "self_ask" in names else set())
     repeated = {need.probe for need in needs if need.repeated}
+    before = {first for name in names for first in PROBES[name].needs}
     draws = {}
-    for name in close_over_needs(names):
-        votes_not_needed = PROBES[name].first_token and name not in repeated and able.logprobs
-        draws[name] = 1 if votes_not_needed else config.sampling.times(name)
+    for name, probe in PROBES.items():
+        if name in names | before:
+            votes_not_needed = probe.first_token and name not in repeated and able.logprobs
+            draws[name] = 1 if votes_not_needed else config.sampling.times(name)
     readable = {POOL} & names if able.top_logprobs >= 2 else set[str]()
     return Wanted(
         draws=draws,

@@ -18,14 +18,13 @@ from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.data import Study
 from calibrant.models.protocol import Message
-from calibrant.models.study.config import Example, PromptsConfig, StudyConfig, parse_config
+from calibrant.models.study.config import PromptsConfig, StudyConfig, parse_config
 from calibrant.models.study.probes import NEEDS, PROBES
 from calibrant.models.study.settings import NEEDED, Settings
 
 FIELDS = ("question", "choices", "answer", "candidates", "k", "confidence", "verdict")
 _FIELD = re.compile(r"\{(\w+)\}")
 _ONLY_FIELD = re.compile(r"\s*\{(\w+)\}\s*")
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 # Which shipped prompt serves a purpose, where it is not called as the purpose (``plain``) or
 # ``short_`` and the purpose; `answer` also by the kind of question.
@@ -69,16 +68,6 @@ class Prompt(Struct, frozen=True):
         turns.append(Message("user", _fill(self.user, values)))
         return tuple(turns)
 
-    def with_examples(self, examples: Sequence[Example]) -> Prompt:
-        """Return the prompt with the study's own examples, where it shows examples."""
-        if not examples or not self.accepts_examples:
-            return self
-        visible = [
-            {"question": item.question, "answer": item.answer, "confidence": f"{item.confidence:g}"}
-            for item in examples
-        ]
-        return structs.replace(self, examples=tuple(visible))
-
 
 class PromptBook(Struct):
     """The prompts of one study, looked up by purpose and kind of question.
@@ -102,7 +91,14 @@ class PromptBook(Struct):
         name = self.config.chosen.get(prompt, default)
         if name not in self._loaded:
             loaded = load_prompt(name, folder=self.folder)
-            self._loaded[name] = loaded.with_examples(self.config.examples)
+            if loaded.accepts_examples and self.config.examples:
+                # The study's own in place of those of the prompt.
+                visible = tuple(
+                    {"question": e.question, "answer": e.answer, "confidence": f"{e.confidence:g}"}
+                    for e in self.config.examples
+                )
+                loaded = structs.replace(loaded, examples=visible)
+            self._loaded[name] = loaded
         return self._loaded[name]
 
 
@@ -158,18 +154,6 @@ def _fill(text: str, values: Mapping[str, str]) -> str:
         if not (match := _ONLY_FIELD.fullmatch(line)) or values.get(match[1], line)
     ]
     return _FIELD.sub(lambda match: values.get(match[1], match[0]), "\n".join(lines))
-
-
-def lettered(choices: Sequence[str]) -> str:
-    """Return the options with a letter each.
-
-    Examples
-    --------
-    >>> print(lettered(["Oslo", "Bergen"]))
-    A. Oslo
-    B. Bergen
-    """
-    return "\n".join(f"{_LETTERS[i]}. {choice}" for i, choice in enumerate(choices))
 
 
 def listed(candidates: Sequence[str]) -> str:

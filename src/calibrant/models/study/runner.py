@@ -19,7 +19,7 @@ from calibrant.models.asks import Ask, EndpointNote, LedgeredDraw, Outcome, RunP
 from calibrant.models.dispatch.dispatcher import Dispatcher
 from calibrant.models.ledger import Ledger
 from calibrant.models.protocol import Completion
-from calibrant.models.replies.tokens import TokenLogprobs
+from calibrant.models.replies import TokenLogprobs
 from calibrant.models.study.config import ModelConfig
 from calibrant.models.study.plan import Inquiry, Subject, Tag
 from calibrant.models.study.probes import PROBES
@@ -154,32 +154,25 @@ class MissingDraws(msgspec.Struct):
     status: int | None
 
 
-class Counts(msgspec.Struct):
-    """What was sent to a model and what came of it, summed over the turns; see `RunProgress`."""
-
-    draws_new: int
-    draws_cached: int
-    calls: int
-    retries: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float
-    elapsed_s: float
+# Of what `RunProgress` counts.
+_COUNTED = ("draws_new", "draws_cached", "calls", "retries", "prompt_tokens", "completion_tokens",
+            "cost")  # fmt: skip
 
 
 class Collected(Struct, frozen=True):
     """What a run brought home.
 
     `failures` has an entry per ask that could not be answered, `findings` names the model of each,
-    `skipped` counts second turns that had no answer to ask about. `stopped` says which
-    cap ended the sending, where one did; all that was paid for is in the table.
+    `skipped` counts second turns that had no answer to ask about, `counts` says by model what was
+    sent and what came of it, summed over the turns. `stopped` says which cap ended the sending,
+    where one did; all that was paid for is in the table.
     """
 
     draws: pl.DataFrame
     failures: list[MissingDraws]
     findings: list[tuple[str, EndpointNote]]
     skipped: dict[str, int]
-    counts: dict[str, Counts]
+    counts: list[dict[str, Any]]
     stopped: str | None = None
 
 
@@ -224,7 +217,7 @@ async def collect(
             for finding in dispatcher.findings
         ],
         skipped=dict(run.skipped),
-        counts={model.config.name: model.counts() for model in models},
+        counts=[model.counts() for model in models],
         stopped=run.stopped,
     )
 
@@ -265,7 +258,11 @@ class _ModelRun:
         questions = self.run.inquiry.questions
         dispatcher = self._begin(len(questions) * self._draws(1, 2))
         async for outcome in self._ask(dispatcher, self.asker.first_turn(questions)):
-            self._keep_answers(outcome)
+            tag, texts = Tag.of(outcome.ask), [draw.completion.text for draw in outcome.draws]
+            if tag.probe.name == "greedy" and texts:
+                self.greedy[tag.question.question_id] = texts[0]
+            elif tag.probe.name == "samples" and self.wants_candidates:
+                self.samples[tag.question.question_id] = texts
         self._find_subjects()
         async for _ in self._ask(dispatcher, self.asker.second_turn(questions, self.subjects)):
             pass
@@ -279,12 +276,11 @@ class _ModelRun:
         async for _ in self._ask(dispatcher, asks):
             pass
 
-    def counts(self) -> Counts:
+    def counts(self) -> dict[str, Any]:
         """Return what was sent and got, summed over the turns."""
         observed = [dispatcher.progress for dispatcher in self.dispatchers]
-        tally = Counts.__struct_fields__[:-1]
-        sums = {name: sum(getattr(item, name) for item in observed) for name in tally}
-        return Counts(**sums, elapsed_s=self.elapsed_s)
+        sums = {name: sum(getattr(item, name) for item in observed) for name in _COUNTED}
+        return {"model": self.config.name, **sums, "elapsed_s": self.elapsed_s}
 
     def _draws(self, *turns: int) -> int:
         """Return how many draws these turns want of one question (or candidate)."""
@@ -344,14 +340,6 @@ class _ModelRun:
                     why = (problem.kind, problem.message, problem.status)
                     self.run.failures.append(MissingDraws(*row, missing, *why))
                 yield outcome
-
-    def _keep_answers(self, outcome: Outcome) -> None:
-        tag = Tag.of(outcome.ask)
-        texts = [draw.completion.text for draw in outcome.draws]
-        if tag.probe.name == "greedy" and texts:
-            self.greedy[tag.question.question_id] = texts[0]
-        elif tag.probe.name == "samples" and self.wants_candidates:
-            self.samples[tag.question.question_id] = texts
 
     def _find_subjects(self) -> None:
         """Find what second turns ask about; without an answer there is nothing to ask."""

@@ -94,7 +94,8 @@ class Settings:
             if get_origin(hint) is Annotated:
                 hint, bounds = get_args(hint)
             kinds = (hint, get_origin(hint), *get_args(hint))
-            inner = next((part for part in kinds if _is_struct(part)), None)
+            types = (part for part in kinds if isinstance(part, type))
+            inner = next((part for part in types if issubclass(part, Struct)), None)
             if inner is None:
                 read = next(readers[part] for part in kinds if part in readers)
                 default = NEEDED if item.required else item.default
@@ -197,7 +198,3 @@ class Settings:
                 self.refuse(
                     key, "there is no such setting", hint=did_you_mean(key, sorted(self._taken))
                 )
-
-
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Struct)

@@ -1,17 +1,17 @@
 """Charts of result documents: a function per kind describes them, one renderer draws them."""
 
-import importlib
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from calibrant.core.names import function_at, registered
 from calibrant.findings.documents.fields import Fields, typed
 from calibrant.report.charts.chart import Chart
 
 __all__ = ["Chart", "answer_of", "charts_of", "further_of"]
 
 # Where the charts of a kind are described, loaded when they are asked for: the answer first.
-_KINDS = {
+_PLACES = {
     "audit": "audit.charts",
     "cascade": "decide.cascade_charts",
     "compare": "ranking.compare_charts",
@@ -22,9 +22,9 @@ _KINDS = {
     "leaderboard": "ranking.leaderboard_charts",
     "mend": "decide.mend_charts",
     "monitor": "labels.monitor_charts",
-    "multi_answer": "calibrant.bench.charts.charts",
     "plan": "ranking.plan_charts",
 }
+_KINDS = {kind: f"{__name__}.{place}" for kind, place in _PLACES.items()} | registered("charts")
 
 
 def answer_of(document: Mapping[str, Any]) -> Chart | None:
@@ -57,7 +57,5 @@ def charts_of(document: Mapping[str, Any]) -> list[Chart]:
 
 def _charts(document: Fields) -> Iterator[Chart]:
     """Yield the charts of a document, each described when it is asked for."""
-    module, _, name = _KINDS.get(document.kind, "").rpartition(".")
-    if name:
-        place = module if "." in module else f"{__name__}.{module}"
-        yield from getattr(importlib.import_module(place), name)(document)
+    if document.kind in _KINDS:
+        yield from function_at(_KINDS[document.kind])(document)

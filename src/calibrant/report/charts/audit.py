@@ -4,15 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from calibrant.core.names import method_legend, method_name, method_words
-from calibrant.findings.claims import Claim
-from calibrant.findings.claims.claim import count
+from calibrant.findings.claims import Claim, count
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import AuditFields
 from calibrant.report import answers
 from calibrant.report.charts import chart, reliability
 from calibrant.report.charts.ranking import ErrorFloors, floor_chart
-from calibrant.report.charts.scales import percent, points
+from calibrant.report.charts.svg import percent, points
 
 _PANELS = 3
 _ROWS = 26
@@ -73,7 +72,8 @@ def charts(document: AuditFields) -> Iterator[chart.Chart]:
 def _answer(document: AuditFields) -> chart.Chart | None:
     """Return the reliability diagram of one confidence, or all confidences in their rank."""
     claims = answers.claims_by_entry(document.claims or [])
-    display = _drawn_entries(document.blocks)
+    able = [entry for entry in document.blocks if entry.group] or document.blocks
+    display = [e for e in able if e.probability and e.metric("confidence_gap").value is not None]
     if not display:
         return reliability.meaning_reliability(document.sem_ece[0]) if document.sem_ece else None
     if len(display) == 1 and display[0].reliability:
@@ -115,12 +115,6 @@ def _place(entry: AuditBlock, *, several: bool) -> str:
     labels = _labels(entry)
     names = ("model", "method", "group") if several else ("model", "group")
     return " / ".join(labels[name] for name in names if labels[name])
-
-
-def _drawn_entries(entries: list[AuditBlock]) -> list[AuditBlock]:
-    """Return groups where there are any, or else whole models; never-right models are said."""
-    able = [entry for entry in entries if entry.group] or entries
-    return [e for e in able if e.probability and e.metric("confidence_gap").value is not None]
 
 
 def _labels(entry: AuditBlock) -> dict[str, str]:

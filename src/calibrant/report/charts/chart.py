@@ -8,7 +8,7 @@ from typing import Literal
 
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.report.cells import Estimated
-from calibrant.report.charts.scales import percent
+from calibrant.report.charts.svg import percent
 
 _NOTED_ROWS = 12
 TONES = ("first", "second", "third", "fourth", "fifth")

@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator, Mapping
 
 from calibrant.core.names import method_words
-from calibrant.findings.claims.claim import count
+from calibrant.findings.claims import count
 from calibrant.findings.documents import decisions, fields
 from calibrant.findings.documents.groups import GroupEntry, GroupsEntry
-from calibrant.report.blocks import entry_name
+from calibrant.report.cells import entry_name
 from calibrant.report.charts import chart
-from calibrant.report.charts.scales import percent, points
+from calibrant.report.charts.svg import percent, points
 from calibrant.report.tables.decide import ThresholdWords
 
 

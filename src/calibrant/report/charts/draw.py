@@ -1,7 +1,5 @@
 """From a chart to SVG and files; charts on two axes of numbers are drawn here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -10,12 +8,11 @@ from pathlib import Path
 
 from calibrant.core.errors import InputError
 from calibrant.core.names import optional_import
-from calibrant.findings.claims.claim import count
+from calibrant.findings.claims import count
 from calibrant.report.charts import chart, svg
 from calibrant.report.charts.chart import Chart
 from calibrant.report.charts.rows import draw_rows
-from calibrant.report.charts.scales import AxisScale, span, ticks_of
-from calibrant.report.charts.svg import standalone
+from calibrant.report.charts.svg import AxisScale, span, standalone, ticks_of
 
 _NEAR, _FAR = 12, 48
 _CROWDED = 3
@@ -46,7 +43,18 @@ def draw_plane(picture: Chart, size: Size) -> svg.Drawing:
     for kind in (chart.Area, chart.Band, chart.ReferenceLine, chart.Line, chart.Label):
         of_kind = [mark for mark in picture.marks if isinstance(mark, kind)]
         for place, mark in enumerate(of_kind):
-            _draw(drawing, mark, x, y, place)
+            if isinstance(mark, chart.Area):
+                (left, bottom), (right, top) = mark.start, mark.end
+                with drawing.group(mark.tone):
+                    drawing.rect(x(left), y(top), x(right) - x(left), y(bottom) - y(top), "area")
+            elif isinstance(mark, chart.Band):
+                _band(drawing, mark, x, y)
+            elif isinstance(mark, chart.ReferenceLine):
+                _rule(drawing, mark, x, y, y.end + 12 + 15 * place)
+            elif isinstance(mark, chart.Line):
+                _line(drawing, mark, x, y)
+            elif isinstance(mark, chart.Label):
+                drawing.text(x(mark.x), y(mark.y), mark.words, "small", anchor=mark.anchor)
     dots = (mark for mark in picture.marks if isinstance(mark, chart.Dot))
     for tone, several in groupby(dots, key=lambda dot: dot.tone):
         with drawing.group(tone):
@@ -81,7 +89,12 @@ def _frame(picture: Chart, size: Size) -> tuple[svg.Drawing, AxisScale, AxisScal
     y = _scale(picture.y, picture.marks, 1, foot - (_STRIP if counts else 0), top)
     drawing.plot = (x.start, x.end, y.start, y.end)
     drawing.domain = (x.low, x.high, y.low, y.high)
-    _level_lines(drawing, picture.y, x, y)
+    place = [(value, picture.y.words(value)) for value in picture.y.at] or ticks_of(
+        y, picture.y.words, 5
+    )
+    for value, words in place:
+        drawing.line(x.start, y(value), x.end, y(value), "grid")
+        drawing.text(x.start - 8, y(value) + 4, words, "tick", anchor="end")
     _upright_lines(drawing, picture.x, x, (top, foot), most=5 if size.wide else 3)
     words = picture.x.title
     drawing.text((x.start + x.end) / 2, height - 8, words, "axis", anchor="middle")
@@ -123,13 +136,6 @@ def _values(mark: chart.Mark, along: int) -> Iterator[float]:
         yield from (mark.start[along], mark.end[along])
 
 
-def _level_lines(drawing: svg.Drawing, axis: chart.Axis, x: AxisScale, y: AxisScale) -> None:
-    place = [(value, axis.words(value)) for value in axis.at] or ticks_of(y, axis.words, 5)
-    for value, words in place:
-        drawing.line(x.start, y(value), x.end, y(value), "grid")
-        drawing.text(x.start - 8, y(value) + 4, words, "tick", anchor="end")
-
-
 def _upright_lines(
     drawing: svg.Drawing, axis: chart.Axis, x: AxisScale, reach: tuple[float, float], *, most: int
 ) -> None:
@@ -151,21 +157,6 @@ def _named_ticks(drawing: svg.Drawing, names: Sequence[str], x: AxisScale, y: fl
             drawing.text(x(place), y, names[place], "tick", anchor="middle")
 
 
-def _draw(drawing: svg.Drawing, mark: chart.Mark, x: AxisScale, y: AxisScale, place: int) -> None:
-    if isinstance(mark, chart.Area):
-        (left, bottom), (right, top) = mark.start, mark.end
-        with drawing.group(mark.tone):
-            drawing.rect(x(left), y(top), x(right) - x(left), y(bottom) - y(top), "area")
-    elif isinstance(mark, chart.Band):
-        _band(drawing, mark, x, y)
-    elif isinstance(mark, chart.ReferenceLine):
-        _rule(drawing, mark, x, y, y.end + 12 + 15 * place)
-    elif isinstance(mark, chart.Line):
-        _line(drawing, mark, x, y)
-    elif isinstance(mark, chart.Label):
-        drawing.text(x(mark.x), y(mark.y), mark.words, "small", anchor=mark.anchor)
-
-
 def _band(drawing: svg.Drawing, mark: chart.Band, x: AxisScale, y: AxisScale) -> None:
     if len(mark.places) < 2:
         return
@@ -173,7 +164,7 @@ def _band(drawing: svg.Drawing, mark: chart.Band, x: AxisScale, y: AxisScale) ->
     upper = [(round(x(place)), round(y(high))) for place, _, high in mark.places]
     lower = [(round(x(place)), round(y(low))) for place, low, _ in reversed(mark.places)]
     with drawing.group(mark.tone or "plain"):
-        drawing.polygon([*upper, *lower], "area" if mark.tone else "band")
+        drawing.polyline([*upper, *lower], "area" if mark.tone else "band", form="polygon")
 
 
 def _rule(

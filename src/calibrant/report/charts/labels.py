@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from calibrant.core.arrays import EstimateEntry
-from calibrant.findings.claims.claim import count
-from calibrant.findings.claims.judge import in_units
+from calibrant.findings.claims import count
+from calibrant.findings.claims.judge import in_units, mean_words
 from calibrant.findings.documents import labels
 from calibrant.findings.documents.fields import JudgeFields, LabelFields, MonitorFields
 from calibrant.report.answers import claims_of, headline
-from calibrant.report.blocks import entry_name
+from calibrant.report.cells import entry_name
 from calibrant.report.charts import chart
-from calibrant.report.charts.scales import in_points, percent, points, short_number
+from calibrant.report.charts.svg import in_points, percent, points, short_number
 
 _STANDARD_ERRORS = 1.96
 """On either side of a gap, for 95 %."""
@@ -226,29 +226,34 @@ def judge_charts(document: JudgeFields) -> Iterator[chart.Chart]:
     for n, entry in enumerate(document.results, 1):
         owner = f", {entry.judge}" if len(document.results) > 1 else ""
         for what, describe in (("models", _models), ("map", _map), ("flips", _flips)):
-            picture = describe(entry, "answer" if first else f"judge-{what}-{n}", owner)
-            if picture is not None:
+            if picture := describe(entry, "answer" if first else f"judge-{what}-{n}", owner):
                 yield picture
                 first = False
 
 
 def _people_axis(entry: labels.JudgeEntry, title: str = "people's mean") -> chart.Axis:
-    def words(value: float) -> str:
-        return in_units(entry, value) if entry.scale.kind != "ratings" else f"{value:g}"
-
     low, high = entry.scale.people
+    words = "{:g}".format if entry.scale.kind == "ratings" else partial(in_units, entry)
     return chart.Axis(title, words, low=low, high=high)
 
 
 def _models(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | None:
     """Return people's means of models beside the judge's, on one scale."""
-    known_names = [model for model in entry.models if model.combined.value is not None]
-    if not known_names:
+    rated = [model for model in entry.models if model.combined.value is not None]
+    if not rated:
         return None
-    known_names.sort(key=lambda model: -model.combined.number)
-    visible = known_names[:_MOST_ROWS]
+    visible = sorted(rated, key=lambda model: -model.combined.number)[:_MOST_ROWS]
     pairs, equal = entry.scale.kind == "pairs", entry.scale.same
-    marks: list[chart.Mark] = [_model_item(entry, model) for model in visible]
+    marks: list[chart.Mark] = []
+    for model in visible:
+        people, judge = mean_words(entry, model.combined), in_units(entry, model.judge_only)
+        tip = f"{model.name}: people {people}, judge {judge}, {model.labels:,} rated"
+        value, low, high = model.combined.ends
+        dots = [chart.Dot(value, low=low, high=high, tip=tip)]
+        if equal:
+            dots.append(chart.Dot(model.judge_only, tone="second", shape="diamond", tip=tip))
+        words, key = in_units(entry, value), f"model:{model.name}"
+        marks.append(chart.Item(model.name, dots=dots, words=words, tip=tip, key=key))
     if not pairs:
         whole = entry.people_mean.combined.number
         marks.append(chart.ReferenceLine(whole, "x", "people, all", dashed=True))
@@ -258,28 +263,10 @@ def _models(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | No
         "Dot: the mean that people would give all rows, with its 95 % interval. "
         + ("Diamond: what the judge says." if equal else ""),
         _people_axis(entry, "share of pairs won" if pairs else "people's mean"),
-        chart.Names([model.name for model in visible], left_out=len(known_names) - len(visible)),
+        chart.Names([model.name for model in visible], left_out=len(rated) - len(visible)),
         marks,
         legend=_LEGEND[: 1 + equal],
     )
-
-
-def _model_item(entry: labels.JudgeEntry, model: labels.JudgedModel) -> chart.Item:
-    people, judge = _in_words(entry, model.combined), in_units(entry, model.judge_only)
-    tip = f"{model.name}: people {people}, judge {judge}, {model.labels:,} rated"
-    value, low, high = model.combined.ends
-    dots = [chart.Dot(value, low=low, high=high, tip=tip)]
-    if entry.scale.same:
-        dots.append(chart.Dot(model.judge_only, tone="second", shape="diamond", tip=tip))
-    words, key = in_units(entry, value), f"model:{model.name}"
-    return chart.Item(model.name, dots=dots, words=words, tip=tip, key=key)
-
-
-def _in_words(entry: labels.JudgeEntry, estimate: EstimateEntry | labels.ScoreMeaning) -> str:
-    """Return a mean by people with its interval, as a tip says it."""
-    value, low, high = (in_units(entry, end or 0.0)
-                        for end in (estimate.value, estimate.low, estimate.high))  # fmt: skip
-    return f"{value} ({low} to {high})"
 
 
 def _map(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | None:
@@ -288,7 +275,7 @@ def _map(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | None:
         return None
     rows, most = entry.map, max(row.labels for row in entry.map) or 1
     (start, end), (low, high) = entry.scale.judge, entry.scale.people
-    tips = [f"{row.score:.3g} means {_in_words(entry, row)}, {row.labels:,} rated" for row in rows]
+    tips = [f"{row.score:.3g} means {mean_words(entry, row)}, {row.labels:,} rated" for row in rows]
     dots = [
         chart.Dot(row.score, row.people, tone="second", size=row.labels / most, tip=tip,
                   key=f"score:{row.score:g}")
@@ -316,17 +303,13 @@ def _flips(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | Non
     if lean is None or lean.flips is None or lean.judge_share is None:
         return None
     first = round(lean.judge_share * lean.flips)
-    counts = {"shown first": first, "shown second": lean.flips - first,
-              "the same in both orders": lean.labels - lean.flips}  # fmt: skip
-    tones = ("second", "second", "first")
+    bars = [("shown first", "second", first), ("shown second", "second", lean.flips - first),
+            ("the same in both orders", "first", lean.labels - lean.flips)]  # fmt: skip
     return chart.Chart(
         name,
         f"Verdicts on the same pair in both orders{owner}",
         "Pairs by what the verdict follows: a place, or the answer.",
         chart.Axis("pairs", lambda value: f"{value:,.0f}", low=0),
-        chart.Names(list(counts)),
-        [
-            chart.Item(words, tone, bar=(0.0, count), words=f"{count:,}")
-            for (words, count), tone in zip(counts.items(), tones, strict=True)
-        ],
+        chart.Names([words for words, _, _ in bars]),
+        [chart.Item(words, tone, bar=(0.0, n), words=f"{n:,}") for words, tone, n in bars],
     )

@@ -10,9 +10,9 @@ from calibrant.findings.documents import entries
 from calibrant.findings.documents.fields import CompareFields, LeaderboardFields, PlanFields, typed
 from calibrant.findings.documents.plans import RankedModel
 from calibrant.report.answers import headline
-from calibrant.report.blocks import entry_name
+from calibrant.report.cells import entry_name
 from calibrant.report.charts import chart
-from calibrant.report.charts.scales import count_words, in_points, percent, points, short_number
+from calibrant.report.charts.svg import count_words, in_points, percent, points, short_number
 
 _MODELS = 20
 _HISTOGRAMS = 3
@@ -45,7 +45,16 @@ def compare_charts(document: CompareFields) -> Iterator[chart.Chart]:
     shared = [(pair, half) for pair, half in halves if half.n]
     more = f" The first {_HISTOGRAMS} of {len(shared)} pairs." if len(shared) > _HISTOGRAMS else ""
     for number, (pair, half) in enumerate(shared[:_HISTOGRAMS], 1):
-        yield _both_wrong(pair, half, number, more, several=several)
+        title = f"Shared blind spots: {pair.a} and {pair.b}"
+        yield chart.Chart(
+            f"both-wrong-{number}",
+            title + (f", {pair.method}" if several else ""),
+            f"Confidence of both models on the {half.n:,} questions that both get wrong: mass on "
+            f"the right is over-confidence that neither can blame on hard luck.{more}",
+            chart.Axis("confidence", low=0, high=1),
+            chart.Axis("questions", words=count_words, low=0),
+            [_steps(half.histogram_a, "first", pair.a), _steps(half.histogram_b, "second", pair.b)],
+        )
 
 
 def _league(leagues: Sequence[entries.League], claims: Sequence[Claim]) -> chart.Chart:
@@ -135,21 +144,6 @@ def _pair(pair: entries.PairEntry) -> chart.Dot:
     )
     key = f"{pair.a}␟{pair.b}"
     return chart.Dot(raw, aligned.number, *chart.bounds(aligned), tone, size=0.3, tip=tip, key=key)
-
-
-def _both_wrong(
-    pair: entries.PairEntry, half: entries.SharedAnswers, number: int, more: str, *, several: bool
-) -> chart.Chart:
-    title = f"Shared blind spots: {pair.a} and {pair.b}"
-    return chart.Chart(
-        f"both-wrong-{number}",
-        title + (f", {pair.method}" if several else ""),
-        f"Confidence of both models on the {half.n:,} questions that both get wrong: mass on "
-        f"the right is over-confidence that neither can blame on hard luck.{more}",
-        chart.Axis("confidence", low=0, high=1),
-        chart.Axis("questions", words=count_words, low=0),
-        [_steps(half.histogram_a, "first", pair.a), _steps(half.histogram_b, "second", pair.b)],
-    )
 
 
 def _steps(counts: Sequence[float], tone: str, name: str) -> chart.Line:

@@ -1,18 +1,16 @@
 """The reliability diagram, and the charts of calibration by meaning."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from calibrant.findings.claims.claim import count
+from calibrant.findings.claims import count
 from calibrant.findings.documents import audits
 from calibrant.findings.documents.audits import ReliabilityBand, ReliabilityBin, ReliabilityDiagram
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
 from calibrant.report.charts import chart
-from calibrant.report.charts.scales import in_points, percent, points, short_number
+from calibrant.report.charts.svg import in_points, percent, points, short_number
 
 _LEAST_STEADY = 5
 _BAND_PLACES = 24

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 
 from calibrant.report.charts import svg
 from calibrant.report.charts.chart import Axis, Cell, Chart, Item, Names, Panel
-from calibrant.report.charts.scales import AxisScale, span, ticks_of
+from calibrant.report.charts.svg import AxisScale, span, ticks_of
 from calibrant.report.names import without_shared_start
 
 _WIDTH, _NARROW = 760.0, 350.0
@@ -49,11 +49,17 @@ def _beside(chart: Chart, panels: Sequence[Panel], *, wide: bool) -> svg.Drawing
     width = _WIDTH if wide else _NARROW
     keys = svg.legend_rows(chart.legend, width)
     headed = any(panel.heading for panel in panels)
-    titled = any(_axis_title(panel) or panel.end_title for panel in panels)
+    titled = any(
+        (panel.x.title if isinstance(panel.x, Axis) else "") or panel.end_title for panel in panels
+    )
     phone = not wide and not names.numbered
     top = svg.ROW * len(keys) + (20.0 if headed else 0.0) + (30.0 if titled or not headed else 24.0)
     top += 14.0 if phone else 0.0
-    room = _room_for_names(names, len(panels), wide=wide)
+    target_names = [svg.text_width(name) for name in names.names]
+    target_names += [svg.text_width(note, 11.5) for note in names.notes.values() if names.noted]
+    most = (_NAMES_ALONE if len(panels) == 1 else _NAMES_BESIDE) if wide else _NAMES_NARROW
+    number = 26.0 if names.numbered else 4.0
+    room = min(max(target_names) + number, most)
     parts = _parts(panels, (room + _BETWEEN, width))
     rows = _placed(names, panels, parts[-1], top, wide=wide)
     bottom = rows[-1].top + rows[-1].height
@@ -69,18 +75,6 @@ def _beside(chart: Chart, panels: Sequence[Panel], *, wide: bool) -> svg.Drawing
         else:
             _bars(drawing, panel, rows, (start, end))
     return drawing
-
-
-def _axis_title(panel: Panel) -> str:
-    return panel.x.title if isinstance(panel.x, Axis) else ""
-
-
-def _room_for_names(names: Names, panels: int, *, wide: bool) -> float:
-    target_names = [svg.text_width(name) for name in names.names]
-    target_names += [svg.text_width(note, 11.5) for note in names.notes.values() if names.noted]
-    most = (_NAMES_ALONE if panels == 1 else _NAMES_BESIDE) if wide else _NAMES_NARROW
-    number = 26.0 if names.numbered else 4.0
-    return min(max(target_names) + number, most)
 
 
 def _parts(panels: Sequence[Panel], reach: Reach) -> list[Reach]:
@@ -189,16 +183,12 @@ def _grid(drawing: svg.Drawing, panel: Panel, scale: AxisScale, reach: Reach) ->
     if axis.title:
         drawing.text(scale.start, reach[0] - 8, axis.title, "axis")
     if axis.sides:
-        _sides(drawing, scale, axis.sides, reach[0] - 8)
-
-
-def _sides(drawing: svg.Drawing, scale: AxisScale, sides: tuple[str, str], y: float) -> None:
-    """Say on both sides of zero what lies there, where there is room for it."""
-    left, right = f"← {sides[0]}", f"{sides[1]} →"
-    if scale(0) - scale.start >= svg.text_width(left, 12) + 6:
-        drawing.text(scale(0) - 6, y, left, "axis", anchor="end")
-    if drawing.width - scale(0) >= svg.text_width(right, 12) + 6:
-        drawing.text(scale(0) + 6, y, right, "axis")
+        y = reach[0] - 8
+        left, right = f"← {axis.sides[0]}", f"{axis.sides[1]} →"
+        if scale(0) - scale.start >= svg.text_width(left, 12) + 6:
+            drawing.text(scale(0) - 6, y, left, "axis", anchor="end")
+        if drawing.width - scale(0) >= svg.text_width(right, 12) + 6:
+            drawing.text(scale(0) + 6, y, right, "axis")
 
 
 def _item(drawing: svg.Drawing, item: Item, scale: AxisScale, y: float, *, thick: float) -> None:

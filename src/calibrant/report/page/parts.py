@@ -1,7 +1,5 @@
 """The parts of a page below the first screen: tables, provenance, data for its script."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,8 +18,7 @@ from calibrant.findings.documents.entries import UNDEFINED, EstimateEntry
 from calibrant.findings.documents.fields import AuditFields, DecideFields, Fields
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.report import answers
-from calibrant.report.blocks import Block, Paragraph, Table
-from calibrant.report.cells import Cell, Name, Number, Text
+from calibrant.report.cells import Block, Cell, Name, Number, Paragraph, Table, Text
 from calibrant.report.charts import answer_of, further_of
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line
 from calibrant.report.charts.draw import MEDIUM, draw, draw_plane, marks_alone

@@ -1,29 +1,27 @@
 """Tables and sentences of every kind of document, as neutral blocks that all writers take."""
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
 from calibrant.core.errors import SchemaError, did_you_mean
+from calibrant.core.names import function_at, registered
 from calibrant.findings.claims import Claim
 from calibrant.findings.documents.fields import typed
 from calibrant.report.answers import claims_of
-from calibrant.report.blocks import Paragraph, Table, claims_first
 from calibrant.report.captions import rows_left_out, wrong_table
+from calibrant.report.cells import Paragraph, Table, claims_first
 
-# Where the blocks of a kind are made: module and function, loaded when they are asked for.
-KINDS = {
+# Where the blocks of a kind are made, loaded when they are asked for.
+_PLACES = {
     "accuracy": "lists.accuracy_blocks",
     "analysis": "lists.analysis_blocks",
     "audit": "audit.blocks",
-    "bench": "calibrant.bench.question_report.blocks",
-    "bench_check": "calibrant.bench.question_report.check_blocks",
     "cascade": "decide.cascade_blocks",
     "compare": "compare.blocks",
     "decide": "decide.blocks",
     "demo": "lists.demo_blocks",
     "grade": "meanings.grade_blocks",
-    "groups": "groups.blocks",
+    "groups": "audit.groups_blocks",
     "import_logs": "lists.import_blocks",
     "init": "lists.init_blocks",
     "judge": "labels.judge_blocks",
@@ -33,7 +31,6 @@ KINDS = {
     "methods": "lists.methods_blocks",
     "models": "lists.models_blocks",
     "monitor": "labels.monitor_blocks",
-    "multi_answer": "calibrant.bench.charts.blocks",
     "plan": "plan.blocks",
     "report": "lists.report_blocks",
     "run": "run.blocks",
@@ -41,6 +38,7 @@ KINDS = {
     "serve": "lists.serve_blocks",
     "study": "run.study_blocks",
 }
+KINDS = {kind: f"{__name__}.{place}" for kind, place in _PLACES.items()} | registered("tables")
 _FRAMED = frozenset({"accuracy", "cascade", "decide", "judge", "mend", "monitor"})
 """Kinds that begin with what they claim and end with the rows that were left out."""
 _SENTENCES = 3
@@ -55,9 +53,7 @@ def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
             f"there is no report of documents calibrant.{kind}/1",
             hint=did_you_mean(kind, sorted(KINDS)),
         )
-    module, _, name = KINDS[kind].rpartition(".")
-    place = module if "." in module else f"{__name__}.{module}"
-    blocks = getattr(importlib.import_module(place), name)(result)
+    blocks = function_at(KINDS[kind])(result)
     if kind in _FRAMED:
         blocks = [*claims_first(result), *blocks, *rows_left_out(result)]
     return [*blocks, *wrong_table(result)]

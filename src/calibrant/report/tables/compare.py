@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from calibrant.core.names import method_name
-from calibrant.findings.claims.claim import count
+from calibrant.findings.claims import count
 from calibrant.findings.documents import entries
 from calibrant.findings.documents.fields import CompareFields
 from calibrant.report import cells
 from calibrant.report.answers import headline
-from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.captions import named_table, pairs_rule, rows_left_out
+from calibrant.report.cells import Block, Columns, Paragraph, Table, table_of
 
 _VIEWS = {"raw": "raw", "da": "DA", "ia": "IA", "ca": "CA"}
 _FOOTINGS = {

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from calibrant.core.arrays import EstimateEntry
 from calibrant.findings.documents.decisions import CascadeEntry, DecideEntry
 from calibrant.findings.documents.fields import CascadeFields, DecideFields, MendFields
-from calibrant.report.blocks import Block, Columns, Paragraph, Table, entry_name, table_of
-from calibrant.report.cells import Cell, Number, number_cell, percent_cell, points_cell, share_cell
+from calibrant.report import cells
+from calibrant.report.cells import Block, Columns, Paragraph, Table, entry_name, table_of
 
 _SHOWN = 10
 
@@ -25,13 +25,13 @@ def blocks(document: DecideFields) -> Iterator[Block]:
         yield _overview(document.results)
     for entry in document.results:
         words, step = ThresholdWords.of_entry(entry), max(1, len(entry.curve) // _SHOWN)
-        answers: Columns = {words.share: lambda e: share_cell(e.share)}
+        answers: Columns = {words.share: lambda e: cells.share_cell(e.share)}
         columns: Columns = {
             words.threshold: partial(ThresholdWords.of_point, words),
             **answers,
-            words.error: lambda e: percent_cell(e.error),
+            words.error: lambda e: cells.percent_cell(e.error),
         }
-        labels: Columns = {words.label: lambda e: number_cell(e.labels, missing="no limit")}
+        labels: Columns = {words.label: lambda e: cells.number_cell(e.labels, missing="no limit")}
         title = f"{entry_name(entry)}: error by threshold"
         if entry.curve:
             yield table_of(entry.curve[step - 1 :: step], columns, title)
@@ -43,9 +43,9 @@ def blocks(document: DecideFields) -> Iterator[Block]:
             fields: Columns = {
                 "field": "field",
                 "rows": "n",
-                "says": lambda e: share_cell(e.says),
-                "right": lambda e: percent_cell(e.right),
-                "gap, points": lambda e: Number(e.gap, unit="points", digits=1),
+                "says": lambda e: cells.share_cell(e.says),
+                "right": lambda e: cells.percent_cell(e.right),
+                "gap, points": lambda e: cells.Number(e.gap, unit="points", digits=1),
             }
             title = f"Fields of one {entry.unit.column}, the most over-confident first"
             yield table_of(entry.unit.fields, fields, title)
@@ -78,14 +78,14 @@ class ThresholdWords(NamedTuple):
             return cls("confidence above", "rows kept", "units that keep a wrong row")
         return cls(f"{entry.unit.score} at least", "units that pass", "wrong among these")
 
-    def of_point(self, point: Any) -> Number:
+    def of_point(self, point: Any) -> cells.Number:
         """Return the threshold of a point of the curve."""
         return self.cell(point.threshold)
 
-    def cell(self, threshold: float) -> Number:
+    def cell(self, threshold: float) -> cells.Number:
         """Return a threshold; products of many rows are small, and nought has no digits to show."""
         value = 1 - threshold if self.doubt else threshold
-        return number_cell(
+        return cells.number_cell(
             value, digits=max(3, 2 - math.floor(math.log10(max(value, 1e-9) if value else 1)))
         )
 
@@ -98,9 +98,9 @@ def _overview(entries: list[DecideEntry]) -> Table:
         sorted(entries, key=lambda entry: -_share(entry)),
         {
             " / ".join(keys): lambda e: " / ".join(getattr(e, key) for key in keys),
-            "answers from": lambda e: number_cell(e.threshold, missing="never"),
-            "answered": lambda e: share_cell(_share(e)),
-            "wrong among answered": lambda e: percent_cell(e.error) if _share(e) else "",
+            "answers from": lambda e: cells.number_cell(e.threshold, missing="never"),
+            "answered": lambda e: cells.share_cell(_share(e)),
+            "wrong among answered": lambda e: cells.percent_cell(e.error) if _share(e) else "",
         },
         "Who may answer alone",
         main=True,
@@ -120,17 +120,17 @@ def mend_blocks(document: MendFields) -> Iterator[Block]:
         columns: Columns = {
             "model / method": entry_name,
             "verdict": lambda e: "corrected" if e.verdict == "mended" else e.verdict,
-            "off by at most, points": lambda e: Number(
+            "off by at most, points": lambda e: cells.Number(
                 e.promise.off_by, unit="points", digits=1, missing="no promise"
             ),
-            "gain in Brier score": lambda e: Number(e.promise.gain),
+            "gain in Brier score": lambda e: cells.Number(e.promise.gain),
             "labels": "n",
         }
         yield table_of(document.results, columns, "What mending does", labels=2, main=True)
     columns = {
-        "says": lambda e: share_cell(e.says, digits=int(0.99 < e.says < 1)),
-        "means": lambda e: Number(e.means, e.low, e.high, "share", 0),
-        "right": lambda e: share_cell(e.right),
+        "says": lambda e: cells.share_cell(e.says, digits=int(0.99 < e.says < 1)),
+        "means": lambda e: cells.Number(e.means, e.low, e.high, "share", 0),
+        "right": lambda e: cells.share_cell(e.right),
         "labels": "n",
     }
     note = "Right: the share among the labels nearest to that value."
@@ -158,8 +158,8 @@ def cascade_blocks(document: CascadeFields) -> Iterator[Block]:
     """Yield the models, the strategies and their chosen points."""
     columns: Columns = {
         "model alone": "model",
-        "right": lambda e: percent_cell(e.accuracy),
-        "cost, largest = 100 %": lambda e: share_cell(e.relative_cost.value),
+        "right": lambda e: cells.percent_cell(e.accuracy),
+        "cost, largest = 100 %": lambda e: cells.share_cell(e.relative_cost.value),
     }
     for entry in document.results:
         note = (
@@ -173,13 +173,15 @@ def cascade_blocks(document: CascadeFields) -> Iterator[Block]:
 
 
 def _areas(entry: CascadeEntry) -> Table:
-    against: dict[str, Cell] = {pair.b: points_cell(pair.area) for pair in entry.comparisons}
+    against: dict[str, cells.Cell] = {
+        pair.b: cells.points_cell(pair.area) for pair in entry.comparisons
+    }
     lead: Columns = {"first is ahead by": lambda e: against.get(e.name, "")}
     return table_of(
         entry.strategies,
         {
             "rule": "words",
-            "right on average": lambda e: percent_cell(e.area),
+            "right on average": lambda e: cells.percent_cell(e.area),
             **(lead if against else {}),
         },
         "When to ask the next model, by budgets from the cheapest to the largest model",
@@ -198,15 +200,15 @@ def _points(entry: CascadeEntry) -> Table:
     columns: Columns = {
         "setting": lambda e: _POINTS[e[0]],
         "rule": lambda e: e[1],
-        f"points against {entry.largest}": lambda e: points_cell(e[2].gain),
+        f"points against {entry.largest}": lambda e: cells.points_cell(e[2].gain),
         "cost, largest = 100 %": lambda e: _cost(e[2].relative_cost, e[0]),
     }
     title = "Settings, picked on one part of the questions and measured on another"
     return table_of(points, columns, title, labels=2)
 
 
-def _cost(cost: EstimateEntry, point: str) -> Number:
-    return share_cell(cost.value) if point.startswith("budget") else percent_cell(cost)
+def _cost(cost: EstimateEntry, point: str) -> cells.Number:
+    return cells.share_cell(cost.value) if point.startswith("budget") else cells.percent_cell(cost)
 
 
 def _policy(entry: CascadeEntry) -> Iterator[Block]:
@@ -216,7 +218,8 @@ def _policy(entry: CascadeEntry) -> Iterator[Block]:
     if policy.rule in words and promise is not None:
         yield Paragraph(
             f"Policy: {words[policy.rule]} ({policy.chosen}): right in "
-            f"{percent_cell(promise.accuracy)} at {percent_cell(promise.relative_cost)} of the "
-            f"largest model's cost, on questions it had not seen."
+            f"{cells.percent_cell(promise.accuracy)} at "
+            f"{cells.percent_cell(promise.relative_cost)} of the largest model's "
+            "cost, on questions it had not seen."
             f"{'' if policy.path is None else f' Saved to {policy.path}.'}"
         )

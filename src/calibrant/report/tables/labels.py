@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
-from calibrant.findings.claims.claim import count, percent, subject_name
-from calibrant.findings.claims.judge import judge_score, size_words
+from calibrant.findings.claims import count, percent, subject_name
+from calibrant.findings.claims.judge import SIDES, judge_score, size_words
 from calibrant.findings.documents import labels
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import JudgeFields, LabelFields, MonitorFields
 from calibrant.report import cells
-from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, entry_name, table_of
 from calibrant.report.captions import rows_left_out
+from calibrant.report.cells import Block, Columns, Paragraph, Table, cut_text, entry_name, table_of
 
 _LAST = 12
 _MONTH = 30
@@ -173,9 +174,9 @@ def _state(entries: list[labels.LabelEntry], target: str | None) -> Table:
         {
             "model": entry_name if several else "model",
             "labelled": lambda e: _part(e.labelled, e.n),
-            "right": lambda e: cells.percent_cell(e.accuracy),
+            "right": lambda e: cells.percent_cell(_exact_or_interval(e.accuracy)),
             "says": lambda e: cells.share_cell(e.mean_confidence),
-            "ECE": lambda e: cells.points_cell(e.ece, sign=False),
+            "ECE": lambda e: cells.points_cell(_exact_or_interval(e.ece), sign=False),
             "ECE for all looks": lambda e: _range(e.stop.interval),
         },
         "Running estimate",
@@ -184,9 +185,15 @@ def _state(entries: list[labels.LabelEntry], target: str | None) -> Table:
     )
 
 
+def _exact_or_interval(estimate: EstimateEntry) -> EstimateEntry:
+    """Return an estimate without the interval that is none: every row has a label."""
+    return EstimateEntry(value=estimate.value) if estimate.low == estimate.high else estimate
+
+
 def _range(estimate: EstimateEntry) -> cells.Number:
     _, low, high = estimate.ends
-    return cells.said_cell(high, f"{100 * low:.1f} to {100 * high:.1f}")
+    words = "all labelled" if low == high else f"{100 * low:.1f} to {100 * high:.1f}"
+    return cells.said_cell(high, words)
 
 
 def _judge(name: str, verdicts: labels.Judged) -> Table:
@@ -208,6 +215,7 @@ def _judge(name: str, verdicts: labels.Judged) -> Table:
 
 
 _LETTERS = 60
+_STRENGTH: dict[str, Any] = {"signed": True, "missing": "open"}
 
 
 def judge_blocks(document: JudgeFields) -> Iterator[Block]:
@@ -216,28 +224,23 @@ def judge_blocks(document: JudgeFields) -> Iterator[Block]:
     if several:
         yield _judges(document.results)
     for entry in document.results:
-        yield from _tables(entry, several=several)
-
-
-def _tables(entry: labels.JudgeEntry, *, several: bool) -> Iterator[Block]:
-    main, name = not several, f"{entry.judge}: " if several else ""
-    tables = {
-        "models by people's standard": entry.models and _models(entry, entry.models, main=main),
-        "people's mean by group": entry.groups and _models(entry, entry.groups),
-        "what a score means": entry.scale.kind != "pairs" and entry.map and _map(entry),
-        "what the judge leans to": entry.bias and _leans(entry),
-        "models against each other": entry.pairs and _pairs(entry),
-        "most surprising disagreements": entry.disagreements and _surprises(entry),
-    }
-    for words, table in tables.items():
-        if table:
-            yield replace(table, title=name + words if name else words[0].upper() + words[1:])
-    if entry.labels_needed is not None:
-        labels_needed = entry.labels_needed
-        yield Paragraph(
-            f"{name}{labels_needed.labels:,} rated rows in all would give people's mean to within "
-            f"{size_words(entry, labels_needed.precision)}."
-        )
+        name, pairs = f"{entry.judge}: " if several else "", entry.scale.kind == "pairs"
+        tables = {
+            "models by people's standard": entry.models and _models(entry, main=not several),
+            "people's mean by group": entry.groups and _models(entry, groups=True),
+            "what a score means": not pairs and _map(entry),
+            "what the judge leans to": entry.bias and _leans(entry),
+            "models against each other": entry.pairs and _pairs(entry),
+            "most surprising disagreements": entry.disagreements and _surprises(entry),
+        }
+        for words, table in tables.items():
+            if table:
+                yield replace(table, title=name + words if several else words.capitalize())
+        if labels_needed := entry.labels_needed:
+            yield Paragraph(
+                f"{name}{labels_needed.labels:,} rated rows in all would give people's mean to "
+                f"within {size_words(entry, labels_needed.precision)}."
+            )
 
 
 def rating(
@@ -245,12 +248,10 @@ def rating(
 ) -> cells.Number:
     """Return a rating by people as a cell: of yes/no and pairs a share."""
     estimate = value if isinstance(value, EstimateEntry) else EstimateEntry(value=value)
-    if estimate.low == estimate.high:
-        estimate = EstimateEntry(value=estimate.value)
-    if entry.scale.kind != "ratings":
-        return cells.points_cell(estimate) if sign else cells.percent_cell(estimate)
-    span = entry.scale.people[1] - entry.scale.people[0]
-    return _plain(estimate, digits=2 if span <= 10 else 1, signed=sign)
+    shares, (low, high) = entry.scale.kind != "ratings", entry.scale.people
+    unit = ("points" if sign else "share") if shares else "probability"
+    digits = 1 if shares or high - low > 10 else 2
+    return _plain(_exact_or_interval(estimate), unit=unit, digits=digits, signed=sign)
 
 
 def _plain(estimate: EstimateEntry | labels.JudgeBias | None, **form: Any) -> cells.Number:
@@ -262,10 +263,15 @@ def _plain(estimate: EstimateEntry | labels.JudgeBias | None, **form: Any) -> ce
 def _judges(entries: list[labels.JudgeEntry]) -> Table:
     """Return one row per judge, the one worth most labels first."""
     costs = any(entry.cost is not None for entry in entries)
+
+    def per_dollar(entry: labels.JudgeEntry) -> cells.Number:
+        saved = entry.people_mean.labels_saved / (entry.cost * entry.n) if entry.cost else None
+        return cells.number_cell(saved, digits=2, missing="no cost given")
+
     columns: Columns = {
         "judge": "judge",
         "worth, labels": "people_mean.labels_saved",
-        **({"labels per dollar": _per_dollar} if costs else {}),
+        **({"labels per dollar": per_dollar} if costs else {}),
         "right order": lambda e: cells.percent_cell(e.order),
         "kappa": lambda e: _plain(e.kappa, missing="other scale"),
         "people's mean": lambda e: rating(e, e.people_mean.combined),
@@ -276,38 +282,23 @@ def _judges(entries: list[labels.JudgeEntry]) -> Table:
     return table_of(ranking, columns, "Judges", note=note, main=True)
 
 
-def _per_dollar(entry: labels.JudgeEntry) -> cells.Number:
-    """Return labels saved per dollar that all verdicts cost."""
-    if not entry.cost:
-        return cells.number_cell(None, missing="no cost given")
-    return cells.number_cell(entry.people_mean.labels_saved / (entry.cost * entry.n), digits=2)
-
-
-def _models(
-    entry: labels.JudgeEntry, models: list[labels.JudgedModel], *, main: bool = False
-) -> Table:
+def _models(entry: labels.JudgeEntry, *, groups: bool = False, main: bool = False) -> Table:
     pairs = entry.scale.kind == "pairs"
+    says = partial(cells.share_cell, digits=int(pairs))
+    if entry.scale.kind == "ratings":
+        says = partial(cells.number_cell, digits=2)
     columns: Columns = {
         "model": "name",
         "people (wins)" if pairs else "people": lambda e: rating(entry, e.combined),
-        "judge says": lambda e: _judge_says(entry, e.judge_only),
-        **({"strength": lambda e: _strength(e.strength)} if pairs else {}),
+        "judge says": lambda e: says(e.judge_only),
+        **({"strength": lambda e: _plain(e.strength, **_STRENGTH)} if pairs else {}),
         "rated": "labels",
         "rows": "n",
     }
+    models = entry.groups if groups else entry.models
     ranking = sorted(models, key=lambda model: -(model.combined.value or 0.0))
     note = "People: the mean that people would give all rows, with its 95 % interval."
     return table_of(ranking, columns, note=note, main=main)
-
-
-def _judge_says(entry: labels.JudgeEntry, value: float) -> cells.Number:
-    if entry.scale.kind == "ratings":
-        return cells.number_cell(value, digits=2)
-    return cells.share_cell(value, digits=int(entry.scale.kind == "pairs"))
-
-
-def _strength(estimate: EstimateEntry | None) -> cells.Number:
-    return _plain(estimate, signed=True, missing="open")
 
 
 def _map(entry: labels.JudgeEntry) -> Table:
@@ -325,11 +316,10 @@ def _map(entry: labels.JudgeEntry) -> Table:
 
 def _leans(entry: labels.JudgeEntry) -> Table:
     kind = entry.scale.kind
-    form = {"missing": "too few", "signed": True}
-    form |= {} if kind == "ratings" else {"unit": "points", "digits": 1}
+    form = {} if kind == "ratings" else {"unit": "points", "digits": 1}
     columns: Columns = {
         "lean to": lambda e: f"{e.kind}: {e.name}",
-        "leans by": lambda e: _plain(e, **form),
+        "leans by": lambda e: _plain(e, missing="too few", signed=True, **form),
         "p": lambda e: cells.p_cell(e.p),
         "how": "method",
         "rated": "labels",
@@ -345,23 +335,13 @@ def _leans(entry: labels.JudgeEntry) -> Table:
 
 
 def _pairs(entry: labels.JudgeEntry) -> Table:
-    pairs = entry.scale.kind == "pairs"
-
-    def lead(pair: labels.JudgedPair) -> cells.Number:
-        estimate = pair.difference
-        return _strength(estimate) if pairs else rating(entry, estimate, sign=True)
-
-    columns: Columns = {
-        "ahead": "a",
-        "behind": "b",
-        "ahead by, log odds" if pairs else "ahead by": lead,
-        "p, Holm": lambda e: cells.p_cell(e.p_adjusted),
-    }
-    leads = [
-        pair if pair.difference.number >= 0
-        else replace(pair, a=pair.b, b=pair.a, difference=pair.difference.turned())
-        for pair in sorted(entry.pairs, key=lambda pair: pair.p_adjusted or 0.0)
-    ]  # fmt: skip
+    lead: Columns = {"ahead by": lambda e: rating(entry, e.difference, sign=True)}
+    if entry.scale.kind == "pairs":
+        lead = {"ahead by, log odds": lambda e: _plain(e.difference, **_STRENGTH)}
+    p: Columns = {"p, Holm": lambda e: cells.p_cell(e.p_adjusted)}
+    columns = {"ahead": "a", "behind": "b", **lead, **p}
+    by_p = sorted(entry.pairs, key=lambda pair: pair.p_adjusted or 0.0)
+    leads = [pair if pair.difference.number >= 0 else pair.turned() for pair in by_p]
     return table_of(leads, columns, labels=2, folded=True)
 
 
@@ -372,23 +352,17 @@ def _surprises(entry: labels.JudgeEntry) -> Table:
         "answer": _text,
         **models,
         "judge said": lambda e: judge_score(entry, e.judge),
-        "people": lambda e: _verdict(entry, e.people),
+        "people": lambda e: words.get(e.people) or rating(entry, e.people),
         "expected": lambda e: rating(entry, e.expected),
     }
-    note = "Expected: what people usually say where the judge says this" + (
-        ", as the share of A." if entry.scale.kind == "pairs" else "."
-    )
+    # What people said is a word where there is one, or a number between words.
+    words = {"pairs": SIDES, "yes/no": {1.0: "yes", 0.0: "no"}}.get(entry.scale.kind, {})
+    share = ", as the share of A" if entry.scale.kind == "pairs" else ""
+    note = f"Expected: what people usually say where the judge says this{share}."
     return table_of(entry.disagreements, columns, labels=2 + len(models), note=note)
-
-
-def _verdict(entry: labels.JudgeEntry, value: float) -> cells.Cell:
-    """Return what people said: a word where there is one, or a number between words."""
-    words = {"pairs": {1.0: "A", 0.0: "B", 0.5: "tie"}, "yes/no": {1.0: "yes", 0.0: "no"}}
-    return words.get(entry.scale.kind, {}).get(value) or rating(entry, value)
 
 
 def _text(item: labels.Disagreement) -> cells.Text:
     """Return the answer, cut; the question and the whole of it where one looks closer."""
-    words = item.text or item.question or ""
     whole = "\n\n".join(filter(None, (item.question, item.text)))
-    return cells.Text(cut_text(words, _LETTERS), whole)
+    return cells.Text(cut_text(item.text or item.question or "", _LETTERS), whole)

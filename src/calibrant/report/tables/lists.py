@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from calibrant.core.hints import Hint
 from calibrant.findings.documents import fields
 from calibrant.findings.documents.entries import ImportedLog
-from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
-from calibrant.report.cells import Cell, Number, number_cell, percent_cell, points_cell, said_cell
+from calibrant.report import cells
+from calibrant.report.cells import Block, Columns, Paragraph, Table, table_of
 from calibrant.report.glossary import kind_words
 
 # -- files and parts --------------------------------------------------------------------------
@@ -57,10 +57,10 @@ def accuracy_blocks(document: fields.AccuracyFields) -> Iterator[Block]:
     columns: dict[str, Any] = {
         "model": lambda e: " ".join([e.model, *(f"{k}={v}" for k, v in (e.group or {}).items())]),
         "answers": "n",
-        "right": lambda e: percent_cell(e.accuracy),
+        "right": lambda e: cells.percent_cell(e.accuracy),
     }
     if any(entry.disagree for entry in document.results):
-        columns["right and wrong on one question"] = lambda e: percent_cell(e.disagree)
+        columns["right and wrong on one question"] = lambda e: cells.percent_cell(e.disagree)
     rows = sorted(document.results, key=lambda e: -e.accuracy.numbers[0])
     yield table_of(rows, columns, "How often each is right", main=True)
     if document.pairs:
@@ -69,8 +69,8 @@ def accuracy_blocks(document: fields.AccuracyFields) -> Iterator[Block]:
             {
                 "pair": lambda e: f"{e.a} - {e.b}",
                 "questions": "questions",
-                "difference, points": lambda e: points_cell(e.difference),
-                "p, corrected": lambda e: Number(e.p_adjusted, digits=3),
+                "difference, points": lambda e: cells.points_cell(e.difference),
+                "p, corrected": lambda e: cells.Number(e.p_adjusted, digits=3),
             },
             "Differences on the same questions",
         )
@@ -111,7 +111,7 @@ def models_blocks(document: fields.ModelsFields) -> Iterator[Block]:
     columns: Columns = {
         "model": "name",
         "fetched": lambda e: "yes" if e["fetched"] else "no",
-        "size": lambda e: said_cell(e["bytes"], f"{e['bytes'] / 1e6:.0f} MB"),
+        "size": lambda e: cells.said_cell(e["bytes"], f"{e['bytes'] / 1e6:.0f} MB"),
         "licence": "licence",
         "about": "about",
     }
@@ -153,7 +153,7 @@ def serve_blocks(document: fields.ServeFields) -> Iterator[Block]:
         count, cost = totals["questions"], totals["cost"]
         yield Paragraph(f"Served {count:,} questions for {cost:.4g} in all.", strong=True)
         if answers := totals["answered_by"]:
-            rows = tuple((name, number_cell(n)) for name, n in answers.items())
+            rows = tuple((name, cells.number_cell(n)) for name, n in answers.items())
             yield Table(("answered by", "questions"), rows)
 
 
@@ -176,11 +176,11 @@ def import_blocks(document: fields.ImportFields) -> Iterator[Block]:
         "kind": lambda e: e[1].kind,
         "model": lambda e: ", ".join(str(name or "not named") for name in e[1].models),
         "task": lambda e: ", ".join(map(str, e[1].tasks)),
-        "questions": lambda e: number_cell(e[1].questions),
-        "draws": lambda e: number_cell(e[1].draws),
+        "questions": lambda e: cells.number_cell(e[1].questions),
+        "draws": lambda e: cells.number_cell(e[1].draws),
         "expected": lambda e: _expected(e[1]),
-        "ungraded": lambda e: number_cell(sum(e[1].ungraded.values())),
-        "unreadable": lambda e: number_cell(e[1].unreadable),
+        "ungraded": lambda e: cells.number_cell(sum(e[1].ungraded.values())),
+        "unreadable": lambda e: cells.number_cell(e[1].unreadable),
     }
     yield table_of(logs, columns, "Logs", labels=4)
     columns = {
@@ -212,10 +212,10 @@ def _what_was_read(results: Sequence[ImportedLog], unreadable: int) -> str:
     return f"{read} were read; {unreadable:,} {parts} could not be read and {are} listed."
 
 
-def _expected(entry: ImportedLog) -> Number:
+def _expected(entry: ImportedLog) -> cells.Number:
     """Return how much the log says it holds, with its unit: a question may have many draws."""
     unit = "" if entry.expected is None else entry.expected_unit
-    return replace(number_cell(entry.expected, missing="not stated"), mark=unit)
+    return replace(cells.number_cell(entry.expected, missing="not stated"), mark=unit)
 
 
 def _problems(logs: Sequence[tuple[str, ImportedLog]], total: int) -> Table:
@@ -271,21 +271,21 @@ def _for_study(document: fields.MethodsFields) -> Iterator[Block]:
         available = [entry["available"] for entry in results if entry["model"] == model]
         text = f"{model}: {sum(available)} of {len(available)} methods available."
         yield Paragraph(text, strong=True)
-    ready: dict[str, dict[str, Cell]] = {}
+    ready: dict[str, dict[str, cells.Cell]] = {}
     # Grouped by what is missing: the reader acts on reasons.
     lacking: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for entry in results:
         method, model = entry["method"], entry["model"]
         if entry["available"]:
             count, part = entry["questions"] - entry["missing"], entry["questions"]
-            ready.setdefault(method, {})[model] = said_cell(count, f"{count:,} of {part:,}")
+            ready.setdefault(method, {})[model] = cells.said_cell(count, f"{count:,} of {part:,}")
         else:
             methods, where = lacking.setdefault(entry["reason"], ({}, {}))
             methods[method] = where[model] = None
     if ready:
         usable = tuple(
-            (method, *(cells.get(model, "not available") for model in models))
-            for method, cells in ready.items()
+            (method, *(counts.get(model, "not available") for model in models))
+            for method, counts in ready.items()
         )
         title = "Questions that have the inputs"
         yield Table(("method", *models), usable, title, folded=True)

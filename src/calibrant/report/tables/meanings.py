@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from calibrant.findings.claims.claim import count, points
+from calibrant.findings.claims import count, points
 from calibrant.findings.claims.sem_ece import ROLES, judge_limit_warning, sample_warnings
 from calibrant.findings.documents.audits import HardQuestion, SemanticEntry
 from calibrant.findings.documents.fields import GradeFields, SemanticsFields
 from calibrant.findings.documents.plans import MeaningPlanEntry
 from calibrant.report import cells
-from calibrant.report.blocks import Block, Columns, Paragraph, Table, cut_text, table_of
+from calibrant.report.cells import Block, Columns, Paragraph, Table, cut_text, table_of
 
 _EXAMPLES = 5
 _LETTERS = 60

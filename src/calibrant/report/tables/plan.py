@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from calibrant.core.hints import Hint
-from calibrant.findings.claims.claim import count, percent, points
+from calibrant.findings.claims import count, percent, points
 from calibrant.findings.documents import plans as entries
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import LeaderboardFields, PlanFields, typed
 from calibrant.report import cells
 from calibrant.report.answers import warnings_of
-from calibrant.report.blocks import Block, Columns, Paragraph, Table, entry_name, table_of
+from calibrant.report.cells import Block, Columns, Paragraph, Table, entry_name, table_of
 from calibrant.report.tables.meanings import model_difference, questions_by_draws
 
 _ALPHA = 0.05
@@ -55,7 +55,13 @@ def _worst_case(document: PlanFields, *, strong: bool) -> Iterator[Block]:
     if entry.labels is not None:
         yield _steps(document.rows, f"Precision of {entry.labels:,} labels", _PRECISION)
     if entry.preset:
-        yield Paragraph(_preset(entry.preset))
+        title = entry.preset.title
+        text = f"{title}: about {entry.preset.available:,} labels are thought to exist"
+        if entry.preset.gap is not None:
+            text += f", {entry.preset.gap:.1f} times fewer than needed passively"
+            if entry.preset.gap <= 1:
+                text = f"{title}: the {entry.preset.available:,} labels that exist are enough"
+        yield Paragraph(text + ".")
     if entry.expiry:
         yield Paragraph(_expiry(entry.expiry))
 
@@ -158,15 +164,6 @@ def _steps(rows: list[entries.PlanStep], title: str, fields: Mapping[str, str]) 
     ).shell()
     rates = {words: rate(name) for words, name in fields.items()}
     return table_of(rows, {"what is checked": "step", **rates}, title, note=note)
-
-
-def _preset(preset: entries.PlanPreset) -> str:
-    text = f"{preset.title}: about {preset.available:,} labels are thought to exist"
-    if preset.gap is not None:
-        text += f", {preset.gap:.1f} times fewer than needed passively"
-        if preset.gap <= 1:
-            text = f"{preset.title}: the {preset.available:,} labels that exist are enough"
-    return text + "."
 
 
 def _expiry(expiry: entries.PlanExpiry) -> str:

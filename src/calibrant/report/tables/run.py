@@ -6,10 +6,10 @@ from itertools import chain
 from typing import Any
 
 from calibrant.core.hints import Hint
-from calibrant.findings.claims.claim import count
+from calibrant.findings.claims import count
 from calibrant.findings.documents.fields import RunFields, StudyFields
-from calibrant.report.blocks import Block, Columns, Paragraph, Table, table_of
-from calibrant.report.cells import Cell, estimate_cell, money_cell, number_cell
+from calibrant.report import cells
+from calibrant.report.cells import Block, Columns, Paragraph, Table, table_of
 
 _FAILURES_SHOWN = 5
 
@@ -74,7 +74,9 @@ def _plan(document: RunFields) -> Iterator[Block]:
     text = f"Nothing to send: all {total['draws_wanted']:,} draws are in the ledger."
     if total["calls"]:
         cost = total["cost"]
-        price = "at a cost that is unknown" if cost is None else f"for at most {money_cell(cost)}"
+        price = (
+            "at a cost that is unknown" if cost is None else f"for at most {cells.money_cell(cost)}"
+        )
         text = (
             f"{count(document.questions, 'question')}, {count(total['draws_wanted'], 'draw')}, "
             f"{total['draws_held']:,} of them in the ledger: {total['calls']:,} calls to send, "
@@ -93,7 +95,7 @@ def _plan(document: RunFields) -> Iterator[Block]:
         "calls": "calls",
         "prompt tokens": "prompt_tokens",
         "reply tokens": "completion_tokens",
-        "cost": lambda e: money_cell(e["cost"]),
+        "cost": lambda e: cells.money_cell(e["cost"]),
     }
     notes = dict.fromkeys(row["note"] for row in rows if row.get("note"))
     yield table_of(rows, columns, note=" ".join([note, *notes]), labels=2)
@@ -122,7 +124,7 @@ def _got(document: RunFields) -> Iterator[Block]:
     for entry in document["counts"]:
         draws = entry["draws_new"] + entry["draws_cached"]
         tokens = entry["prompt_tokens"] + entry["completion_tokens"]
-        price = money_cell(entry["cost"]) if priced[entry["model"]] else "unknown cost"
+        price = cells.money_cell(entry["cost"]) if priced[entry["model"]] else "unknown cost"
         text = (
             f"{entry['model']}: {count(draws, 'draw')}, {entry['draws_cached']:,} from the ledger; "
             f"{entry['calls']:,} calls, {tokens:,} tokens, {price}, {entry['elapsed_s']:.1f} s."
@@ -154,7 +156,7 @@ def _remarks(document: RunFields) -> Iterator[Block]:
 
 
 def _numbers(numbers: Mapping[str, int], columns: tuple[str, str], title: str) -> Table:
-    rows = ((name, number_cell(number)) for name, number in numbers.items())
+    rows = ((name, cells.number_cell(number)) for name, number in numbers.items())
     return Table(columns, tuple(rows), title)
 
 
@@ -167,8 +169,10 @@ def _scores(document: RunFields) -> Iterator[Block]:
         without = count(len(lacking), "method")
         note += Hint(" {0} without inputs: {full} says why.", without).shell()
 
-    def number(name: str, *, always: bool = False) -> Callable[[Any], Cell]:
-        return lambda e: estimate_cell(e.get(name), digits=2) if always or e["probability"] else "-"
+    def number(name: str, *, always: bool = False) -> Callable[[Any], cells.Cell]:
+        return lambda e: (
+            cells.estimate_cell(e.get(name), digits=2) if always or e["probability"] else "-"
+        )
 
     columns: Columns = {
         "model": "model",
@@ -202,10 +206,10 @@ def study_blocks(document: StudyFields) -> Iterator[Block]:
             "model": "model",
             "purpose": "purpose",
             "draws": "draws",
-            "prompt tokens": lambda e: number_cell(e.get("prompt_tokens")),
-            "reply tokens": lambda e: number_cell(e.get("completion_tokens")),
-            "cut off": lambda e: number_cell(e.get("cut_off")),
-            "cost": lambda e: money_cell(e.get("cost")),
+            "prompt tokens": lambda e: cells.number_cell(e.get("prompt_tokens")),
+            "reply tokens": lambda e: cells.number_cell(e.get("completion_tokens")),
+            "cut off": lambda e: cells.number_cell(e.get("cut_off")),
+            "cost": lambda e: cells.money_cell(e.get("cost")),
         }
         note = "'Cut off': replies that reached their longest length, as one-token votes always do."
         yield table_of(document.asked, columns, "What was asked", note=note, labels=2)

@@ -13,13 +13,12 @@ from rich.text import Text
 
 from calibrant.core.errors import InputError, did_you_mean
 from calibrant.core.hints import Hint, in_python
-from calibrant.findings.claims.claim import Claim, count
+from calibrant.findings.claims import Claim, count
 from calibrant.findings.claims.next_step import next_step
 from calibrant.findings.documents.fields import AuditFields, Fields, typed
 from calibrant.report import answers
-from calibrant.report.blocks import Paragraph, Table, cut_text
 from calibrant.report.captions import TITLE, broken_command, row_in_words, title_line
-from calibrant.report.cells import Cell, Form, Number, written
+from calibrant.report.cells import Cell, Form, Number, Paragraph, Table, cut_text, written
 from calibrant.report.names import cut_cells, short_names
 from calibrant.report.tables import document_blocks
 from calibrant.report.tables.audit import NAMED_METRICS
@@ -35,7 +34,7 @@ LISTS = frozenset({"analysis", "demo", "init", "methods", "models", "report", "s
 """Kinds that are a list themselves: they are shown whole."""
 
 MORE = Hint("{full}   {html}   {json}", html="page.html", json="out.json").shell()
-"""How a command shows more."""
+_MORE_IN_PYTHON = 'result.to_html("page.html")   .to_json("out.json")   .to_polars()   .plot()'
 
 LEAST_WIDTH = 20
 """A terminal may say that it has no columns at all (COLUMNS=0); nothing is laid out in fewer."""
@@ -54,7 +53,7 @@ def compact_lines(
     width: int,
     top: int | None = None,
     sort: str | None = None,
-    more: str = MORE,
+    more: str = "",
     python: bool = False,
 ) -> list[Text]:
     """Return the short view, line by line.
@@ -71,9 +70,9 @@ def compact_lines(
     sort
         Metric or column by which the table is sorted.
     more
-        How to see more, for whoever types a command or writes Python.
+        How to see more, where not every way is open.
     python
-        Whether the next step is a call, instead of a command.
+        Whether the reader writes Python, instead of commands.
     """
     reader = FOR_PYTHON.set(python)
     try:
@@ -109,6 +108,7 @@ def _short_view(
         lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
         lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in tail]
     lines += [Text(f"Data:  {safe_text(note)}", style="dim") for note in answers.notes_of(document)]
+    more = more or (_MORE_IN_PYTHON if FOR_PYTHON.get() else MORE)
     lines.append(Text(f"More:  {more}", style="dim"))
     return lines
 
@@ -141,21 +141,20 @@ def _sentences(document: Mapping[str, Any], claims: list[Claim], blocks: Blocks)
         first = next((claim for claim in claims if claim.text == sentences[0]), None)
         differs = first is not None and answers.claim_tone(first) not in ("", badge.tone)
         word = badge.words if differs else badge.words.partition(",")[0]
-        lines[0] = _led(word, STYLES.get(badge.tone, "bold"), lines[0])
+        style = STYLES.get(badge.tone, "bold")
+        sentence = lines[0]
+        start = sentence.plain[: len(word)]
+        lines[0] = (
+            Text.assemble((word.upper(), style), sentence.plain[len(word) :])
+            if start.lower() == word.lower()
+            else Text.assemble((f"{word.upper()}  ", style), sentence)
+        )
     if claims and document.get("trend"):
         # What was asked for by name is answered before what is said of every table.
         notes = {claim.text for claim in claims}
         strong = [b.text for b in blocks() if isinstance(b, Paragraph) and b.strong]
         lines[:0] = [Text(text) for text in strong if text not in notes]
     return lines
-
-
-def _led(word: str, style: str, sentence: Text) -> Text:
-    """Put the verdict before the sentence; one that begins with it says it once."""
-    start = sentence.plain[: len(word)]
-    if start.lower() == word.lower():
-        return Text.assemble((word.upper(), style), sentence.plain[len(word) :])
-    return Text.assemble((f"{word.upper()}  ", style), sentence)
 
 
 def _table(
@@ -214,16 +213,11 @@ def _fitted(table: Table, width: int) -> list[Text]:
     forms: tuple[Form, ...] = ("whole", "half", "bare")
     for form in forms:
         rows = [[safe_text(written(cell, form)) for cell in row] for row in table.rows]
-        widths = _widths(table, rows)
+        widths = [max(map(cell_len, cells)) for cells in zip(table.columns, *rows, strict=True)]
+        widths[: table.labels] = [min(width, _NAME_MOST) for width in widths[: table.labels]]
         if sum(widths) + 2 * len(widths) <= width:
             break
     return _drawn(table, rows, widths, width)
-
-
-def _widths(table: Table, rows: Sequence[Sequence[str]]) -> list[int]:
-    widths = [max(map(cell_len, cells)) for cells in zip(table.columns, *rows, strict=True)]
-    names = (min(width, _NAME_MOST) for width in widths[: table.labels])
-    return [*names, *widths[table.labels :]]
 
 
 def _drawn(

@@ -13,8 +13,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from calibrant.core.hints import Hint
-from calibrant.report.blocks import Table
-from calibrant.report.cells import Form, written
+from calibrant.report.cells import Form, Table, written
 
 # What a terminal would obey instead of showing: control characters and turned directions.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -14,8 +14,7 @@ from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.fields import AuditFields
 from calibrant.metrics.registry import METRICS
 from calibrant.report import answers
-from calibrant.report.blocks import Table
-from calibrant.report.cells import Cell, Name, Number, points_cell
+from calibrant.report.cells import Cell, Name, Number, Table, points_cell
 from calibrant.report.names import cut_cells, short_names, without_shared_start
 from calibrant.report.terminal._fit import more_rows, safe_text, shared_out
 
@@ -63,7 +62,10 @@ def audit_lines(document: AuditFields, width: int, *, top: int, sort: str | None
     name = max(_LEAST_NAME, *map(cell_len, short.values()))
     strip = min(room - name, _MOST_STRIP)
     claims = answers.claims_by_entry(document.claims or [])
-    lines = [_head(name, strip, column, gap)]
+    title, wide = _metric_title(column), _metric_width(column)
+    scale = f"0 %{'':{strip - 8}}100 %" if strip >= _LEAST_STRIP else ""
+    words = f" {'':{name}} {'right':>5} {'says':>5} {'gap':>{gap}} {title:>{wide}} {'AUROC':>5}"
+    lines = [Text(f"{words}  {scale}".rstrip(), style="dim")]
     for entry in visible:
         if entry is None:
             cut = more_rows(len(entries) - top, len(entries))
@@ -143,13 +145,6 @@ def _name(entry: AuditBlock, several: Mapping[str, bool]) -> tuple[str, ...]:
         model = ""
     parts = tuple(safe_text(part) for part in (model, method, group) if part)
     return parts or (entry.model,)
-
-
-def _head(name: int, strip: int, column: str, gap: int) -> Text:
-    title, wide = _metric_title(column), _metric_width(column)
-    scale = f"0 %{'':{strip - 8}}100 %" if strip >= _LEAST_STRIP else ""
-    words = f" {'':{name}} {'right':>5} {'says':>5} {'gap':>{gap}} {title:>{wide}} {'AUROC':>5}"
-    return Text(f"{words}  {scale}".rstrip(), style="dim")
 
 
 def _metric_title(column: str) -> str:

@@ -16,10 +16,10 @@ from calibrant.core.document import Stored, read_by
 from calibrant.core.errors import InputError, did_you_mean, require_choice
 from calibrant.data.features import as_frame
 from calibrant.metrics.recalibration.base import Calibrator
-from calibrant.metrics.recalibration.cross_fit import calibrator_from_dict
+from calibrant.metrics.recalibration.calibrators import calibrator_from_dict
 from calibrant.trust.decision_risk import CostMatrix, expected_cost, pointwise_risk
 from calibrant.trust.policy import Cell, Row
-from calibrant.trust.trees.residuals import ResidualModel, residual_model_from_dict
+from calibrant.trust.residual_models import ResidualModel, residual_model_from_dict
 
 EVERY_QUESTION = {"every_question": "all"}
 """What is known of a question of which nothing is known beforehand."""

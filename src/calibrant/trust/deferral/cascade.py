@@ -13,6 +13,7 @@ from msgspec import Struct
 from calibrant.core.arrays import Floats, Ints, named_stream
 from calibrant.core.errors import InputError, require_choice, require_known
 from calibrant.data.features import as_frame
+from calibrant.trust import residual_models
 from calibrant.trust.deferral.answers import (
     RULES,
     Aim,
@@ -22,13 +23,6 @@ from calibrant.trust.deferral.answers import (
     model_matrix,
 )
 from calibrant.trust.policy import Row, Said, SavedPolicy, Step, stated_confidence
-from calibrant.trust.trees.residuals import (
-    SHARES,
-    ResidualModel,
-    fit_recalibrator,
-    residual_model,
-    three_parts,
-)
 
 
 class Choice(Struct, frozen=True):
@@ -122,7 +116,7 @@ class Cascade(SavedPolicy):
     threshold: float | None = None
     recalibration: str = "platt"
     model: str = "tree"
-    shares: Sequence[float] = SHARES
+    shares: Sequence[float] = residual_models.SHARES
     min_samples_leaf: int = 15
     max_depth: int | None = None
     unseen: str = "error"
@@ -180,12 +174,16 @@ class Cascade(SavedPolicy):
             return Stage(name, price, None, None, self._rivals(answers, position, confidence))
         f, y = answers.confidence[confidence, position], answers.correct[confidence, position]
         if self.rule == "calibration":
-            return Stage(name, price, fit_recalibrator(self.recalibration, f, y), None)
+            return Stage(
+                name, price, residual_models.fit_recalibrator(self.recalibration, f, y), None
+            )
         rng, least = named_stream(self.seed, "cascade", name), self.min_samples_leaf
-        calibration, fitting, evaluation = three_parts(
+        calibration, fitting, evaluation = residual_models.three_parts(
             y, rng, shares=self.shares, min_samples_leaf=least
         )
-        recalibrator = fit_recalibrator(self.recalibration, f[calibration], y[calibration])
+        recalibrator = residual_models.fit_recalibrator(
+            self.recalibration, f[calibration], y[calibration]
+        )
         residual = y - recalibrator.transform(f)
         frame = answers.known_after(name)[confidence]
         fitted = self._residual_model()
@@ -198,8 +196,8 @@ class Cascade(SavedPolicy):
             fitted.fit(frame[rows], residual[rows])
         return Stage(name, price, recalibrator, fitted)
 
-    def _residual_model(self) -> ResidualModel:
-        return residual_model(
+    def _residual_model(self) -> residual_models.ResidualModel:
+        return residual_models.residual_model(
             self.model,
             min_samples_leaf=self.min_samples_leaf,
             max_depth=self.max_depth,
@@ -209,7 +207,7 @@ class Cascade(SavedPolicy):
 
     def _rivals(
         self, answers: Answers, position: int, confidence: Ints
-    ) -> tuple[ResidualModel, ...]:
+    ) -> tuple[residual_models.ResidualModel, ...]:
         """Return, per later model, what its answer is worth beyond that of this one."""
         worth = self.aim.worth(answers.confidence, answers.correct)[confidence]
         frame = Stage.described(

@@ -18,7 +18,7 @@ from calibrant.data.features import FeatureEncoder, as_frame
 from calibrant.trust.deferral.answers import VECTOR, Aim, Answers, gather_answers
 from calibrant.trust.near_confidence import directions
 from calibrant.trust.policy import SCHEMA, Row, Said, SavedPolicy, Step
-from calibrant.trust.trees.tree import Tree, grow_tree
+from calibrant.trust.trees import Tree, grow_tree
 
 _CHUNK = 2_048
 

@@ -11,18 +11,7 @@ from msgspec.structs import replace
 
 from calibrant.core.arrays import Floats, named_stream
 from calibrant.core.errors import InputError
-from calibrant.findings.documents.decisions import (
-    CascadeColumns,
-    CascadeEntry,
-    CascadeModel,
-    CascadePolicy,
-    CascadeVerdict,
-    ChosenPoint,
-    Comparison,
-    CurvePoint,
-    LearningPoint,
-    Strategy,
-)
+from calibrant.findings.documents import decisions
 from calibrant.trust.deferral.answers import Aim, Answers
 from calibrant.trust.deferral.mixing import SplitMeans
 from calibrant.trust.deferral.strategies import (
@@ -71,7 +60,7 @@ def tournament(
     plan: SplitPlan,
     *,
     mapper: Callable[..., Iterable[Any]] = map,
-) -> CascadeEntry:
+) -> decisions.CascadeEntry:
     """Return models, curves, chosen points, comparisons and a verdict; no policy is chosen yet.
 
     Splits are independent; `mapper` runs them, here or elsewhere, and keeps their order.
@@ -90,20 +79,24 @@ def tournament(
     strategies = _marked([_strategy(name, runs, means) for name in options.strategies], runs)
     first, *peers = options.strategies
     leads = ((peer, [run.areas[first] - run.areas[peer] for run in runs]) for peer in peers)
-    comparisons = [Comparison(a=first, b=peer, area=means.plain(lead)) for peer, lead in leads]
+    comparisons = [
+        decisions.Comparison(a=first, b=peer, area=means.plain(lead)) for peer, lead in leads
+    ]
     after = {name for table in answers.answer_features.values() for name in table.columns}
-    return CascadeEntry(
+    return decisions.CascadeEntry(
         n=len(answers),
         n_test=n,
         splits=plan.splits,
         models=_models(answers, runs, means),
-        features=CascadeColumns(question=answers.features.columns, answer=sorted(after)),
+        features=decisions.CascadeColumns(question=answers.features.columns, answer=sorted(after)),
         strategies=strategies,
         comparisons=comparisons,
         largest=answers.models[-1],
         learning_curve=_learning(answers, options, plan),
         verdict=_verdict(strategies, comparisons),
-        policy=CascadePolicy(rule=None, tolerance=None, chosen="", promise=None, path=None),
+        policy=decisions.CascadePolicy(
+            rule=None, tolerance=None, chosen="", promise=None, path=None
+        ),
         measure="worth" if options.costs is not None else "accuracy",
     )
 
@@ -184,14 +177,14 @@ def _points(
     return points
 
 
-def _strategy(name: str, runs: list[_Run], means: SplitMeans) -> Strategy:
+def _strategy(name: str, runs: list[_Run], means: SplitMeans) -> decisions.Strategy:
     picked = [run.curves[name] for run in runs]
     relative = np.array([one.cost / run.cost[-1] for one, run in zip(picked, runs, strict=True)])
     accuracy = np.array([curve.accuracy for curve in picked])
     dial = np.mean([curve.dial for curve in picked], axis=0)
     kind = "router" if name.startswith("router") else "cascade"
     least, most = np.array([run.paths[kind] for run in runs]).T
-    return Strategy(
+    return decisions.Strategy(
         name=name,
         words=STRATEGIES[name],
         area=means.share([run.areas[name] for run in runs]),
@@ -200,7 +193,7 @@ def _strategy(name: str, runs: list[_Run], means: SplitMeans) -> Strategy:
             for point in runs[0].points[name]
         },
         curve=[
-            CurvePoint(
+            decisions.CurvePoint(
                 dial=float(dial[place]),
                 relative_cost=means.between(relative[:, place], least, most),
                 accuracy=means.share(accuracy[:, place]),
@@ -213,13 +206,13 @@ def _strategy(name: str, runs: list[_Run], means: SplitMeans) -> Strategy:
 
 def _point(
     runs: list[Measured], point: str, least: Floats, most: Floats, means: SplitMeans
-) -> ChosenPoint:
+) -> decisions.ChosenPoint:
     """Return one chosen setting: accuracy and cost keep to their range, a gain has either sign."""
     accuracy, gain, cost = np.array(runs).T
     spending = np.isfinite(cost)
     # A budget is set, not found: it is the same in all splits, or cannot be spent in some.
     fixed = point.startswith("budget") and np.ptp(cost) == 0
-    return ChosenPoint(
+    return decisions.ChosenPoint(
         accuracy=means.share(accuracy),
         gain=means.plain(gain),
         relative_cost=means.plain(cost)
@@ -229,7 +222,7 @@ def _point(
     )
 
 
-def _marked(strategies: list[Strategy], runs: list[_Run]) -> list[Strategy]:
+def _marked(strategies: list[decisions.Strategy], runs: list[_Run]) -> list[decisions.Strategy]:
     """Mark the settings that no setting of any strategy nor any single model beats."""
     points = [point for strategy in strategies for point in strategy.curve]
     singles = np.mean([run.cost for run in runs], axis=0)
@@ -244,9 +237,9 @@ def _marked(strategies: list[Strategy], runs: list[_Run]) -> list[Strategy]:
     ]
 
 
-def _models(answers: Answers, runs: list[_Run], means: SplitMeans) -> list[CascadeModel]:
+def _models(answers: Answers, runs: list[_Run], means: SplitMeans) -> list[decisions.CascadeModel]:
     return [
-        CascadeModel(
+        decisions.CascadeModel(
             model=name,
             accuracy=means.share([run.accuracy[position] for run in runs]),
             relative_cost=means.positive([run.cost[position] / run.cost[-1] for run in runs]),
@@ -257,12 +250,14 @@ def _models(answers: Answers, runs: list[_Run], means: SplitMeans) -> list[Casca
     ]
 
 
-def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> list[LearningPoint]:
+def _learning(
+    answers: Answers, options: StrategyOptions, plan: SplitPlan
+) -> list[decisions.LearningPoint]:
     """Return the areas as the number of labelled queries grows."""
     tested = round(len(answers) * plan.test_share)
     most, splits = len(answers) - tested, min(plan.splits, plan.learning_splits)
     means = SplitMeans(tested, plan.test_share, plan.level)
-    result: list[LearningPoint] = []
+    result: list[decisions.LearningPoint] = []
     for size in (250, 500, 1000, 2000, 4000, 8000, 16000, 32000, most):
         if size > most or splits < 2 or (result and result[-1].labels == size):
             continue
@@ -271,11 +266,13 @@ def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> li
         except InputError:
             continue
         areas = {name: means.share([run.areas[name] for run in runs]) for name in runs[0].areas}
-        result.append(LearningPoint(labels=size, areas=areas))
+        result.append(decisions.LearningPoint(labels=size, areas=areas))
     return result
 
 
-def _verdict(strategies: list[Strategy], comparisons: list[Comparison]) -> CascadeVerdict:
+def _verdict(
+    strategies: list[decisions.Strategy], comparisons: list[decisions.Comparison]
+) -> decisions.CascadeVerdict:
     """Say which strategy has the highest area and what is really shown."""
     areas = {item.name: item.area.numbers[0] for item in strategies}
     ranking = {name: -math.inf if math.isnan(area) else area for name, area in areas.items()}
@@ -285,7 +282,7 @@ def _verdict(strategies: list[Strategy], comparisons: list[Comparison]) -> Casca
         display[pair.b] = "better" if low > 0 else "worse" if high < 0 else "even"
     point = strategies[0].points["best"]
     gains = point.gain.numbers[1] > 0
-    return CascadeVerdict(
+    return decisions.CascadeVerdict(
         highest_area=max(ranking, key=lambda name: ranking[name]),
         compared=strategies[0].name,
         against=display,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, product
+from itertools import chain, combinations
 
 import numpy as np
 from msgspec import Struct
@@ -18,10 +18,11 @@ from scipy.special import expit
 
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.document import Stored
-from calibrant.data.mend.learned_score import Columns
+from calibrant.core.errors import InputError
+from calibrant.data.learned_score import Columns
 from calibrant.metrics.stats.regressions import intercept_free, ridge_logistic
 from calibrant.trust.deferral.answers import Aim, Answers
-from calibrant.trust.near_confidence import ridge_linear
+from calibrant.trust.near_confidence import least_squares
 from calibrant.trust.policy import Row
 
 Asked = tuple[int, ...]
@@ -32,17 +33,6 @@ _FARTHEST = 4.0
 _BEND = 0.7
 # An expected cost is never taken to be less than this share of the model's mean cost.
 _CHEAPEST = 0.1
-
-
-def asked_sets(count: int) -> list[Asked]:
-    """Return all sets of models that may have been asked, smallest first.
-
-    Examples
-    --------
-    >>> asked_sets(2)
-    [(), (0,), (1,), (0, 1)]
-    """
-    return [request for size in range(count + 1) for request in combinations(range(count), size)]
 
 
 class StateTable(Struct, frozen=True):
@@ -96,11 +86,14 @@ class ValueModel(Stored):
         worth = self.aim.worth(answers.confidence, answers.correct)
         self.states_ = []
         parts = self._parts(answers)
-        for request in asked_sets(len(self.models)):
+        places = range(len(self.models))
+        # All sets of models that may have been asked, smallest first.
+        sizes = range(len(places) + 1)
+        for request in chain.from_iterable(combinations(places, size) for size in sizes):
             design = self._design(parts, request)
             gram, penalty = design.T @ design, intercept_free(design, _RIDGE)
             chance = [ridge_logistic(design, column, penalty, gram=gram) for column in worth.T]
-            cost = ridge_linear(design, answers.cost, _RIDGE).T
+            cost = least_squares(design, answers.cost, penalty).T
             self.states_.append(AskedState(request, np.stack(chance), cost))
         return self
 
@@ -150,9 +143,15 @@ class ValueModel(Stored):
         chance, cost = {}, {}
         for state in self.states_:
             design = self._design(parts, state.asked)
-            chance[state.asked] = expit(design @ state.chance.T)
-            cost[state.asked] = np.maximum(design @ state.cost.T, _CHEAPEST * self.price_)
+            chance[state.asked], cost[state.asked] = self._expected(design, state)
         return StateTable(answers, chance, cost)
+
+    def _expected(self, design: Floats, state: AskedState) -> tuple[Floats, Floats]:
+        if design.shape[1] != state.chance.shape[1]:
+            rule = f"a policy's columns make {design.shape[1]} numbers of a row"
+            raise InputError(f"{rule}, and its coefficients are {state.chance.shape[1]}")
+        chance = np.asarray(expit(design @ state.chance.T))
+        return chance, np.maximum(design @ state.cost.T, _CHEAPEST * self.price_)
 
     def run(self, prepared: StateTable, money: Floats, *, direct: bool) -> tuple[Ints, Floats]:
         """Return who answers and what was spent, shape (prices, rows), for many prices at once.
@@ -204,18 +203,18 @@ class ValueModel(Stored):
         return np.where(value > at_hand, best, -1)
 
     @cached_property
-    def _plain(self) -> dict[Asked, tuple[list[list[float]], list[list[float]]]]:
-        """Coefficients as plain lists: one question is served without arrays."""
-        return {s.asked: (s.chance.tolist(), s.cost.tolist()) for s in self.states_}
+    def _state(self) -> dict[Asked, AskedState]:
+        return {state.asked: state for state in self.states_}
 
-    def question_one(self, features: Row) -> list[tuple[int, float]]:
-        """Return the columns of one question that are not 0, with their values."""
+    def question_one(self, features: Row) -> Floats:
+        """Return the columns of one question, shape (1, columns)."""
         numbers, codes = self.question_.parts_one(features)
-        pair = [*numbers, *(value * value for value in numbers)]
-        places = enumerate(pair, start=1 + self.question_.width)
-        return [(0, 1.0), *((1 + code, 1.0) for code in codes), *places]
+        categories = np.zeros(self.question_.width)
+        categories[list(codes)] = 1.0
+        plain = np.array(numbers)
+        return np.concatenate([[1.0], categories, plain, plain**2])[None]
 
-    def answer_one(self, at: int, confidence: float | None, row: Row) -> list[float]:
+    def answer_one(self, at: int, confidence: float | None, row: Row) -> Floats:
         """Return the columns of one model's answer to one question."""
         z = 0.0
         if confidence is not None:
@@ -225,36 +224,19 @@ class ValueModel(Stored):
             z = min(max(z, -_FARTHEST), _FARTHEST)
         extra = self.answers_.get(self.models[at])
         more = [] if extra is None else extra.parts_one(row)[0]
-        return [
-            z, z * z, max(z - _BEND, 0.0), float(confidence is None),
-            *more, *(value * value for value in more), *(value * z for value in more),
-        ]  # fmt: skip
+        columns = [z, z * z, max(z - _BEND, 0.0), float(confidence is None), *more]
+        columns += [*(value * value for value in more), *(value * z for value in more)]
+        return np.array([columns])
 
     def expected_one(
-        self, question: list[tuple[int, float]], answers: Mapping[int, list[float]]
+        self, question: Floats, answers: Mapping[int, Floats]
     ) -> tuple[list[float], list[float]]:
         """Return chance and cost of every model, given the answers so far."""
-        request = tuple(sorted(answers))
-        terms = list(question)
-        start = 1 + self.question_.width + 2 * len(self.question_.numbers_)
-        for place in request:
-            terms += enumerate(answers[place], start)
-            start += len(answers[place])
-        for first, peer in combinations(request, 2):
-            raw = (
-                [answers[place][0], *answers[place][4 : self._end(place)]]
-                for place in (first, peer)
-            )
-            crossed = [a * b for a, b in product(*raw)]
-            terms += enumerate(crossed, start)
-            start += len(crossed)
-        by_chance, by_cost = self._plain[request]
-        chances = [float(expit(sum(w[k] * v for k, v in terms))) for w in by_chance]
-        costs = [
-            max(sum(w[k] * v for k, v in terms), _CHEAPEST * price)
-            for w, price in zip(by_cost, self.price_.tolist(), strict=True)
-        ]
-        return chances, costs
+        state = self._state[tuple(sorted(answers))]
+        nothing = np.zeros((1, 0))
+        parts = [question, *(answers.get(place, nothing) for place in range(len(self.models)))]
+        chance, cost = self._expected(self._design(parts, state.asked), state)
+        return chance[0].tolist(), cost[0].tolist()
 
 
 def _logit(share: Floats) -> Floats:

@@ -11,30 +11,14 @@ import numpy.typing as npt
 import polars as pl
 from msgspec.structs import replace
 
-from calibrant.core.arrays import Estimate, Floats, Ints, named_stream
+from calibrant.core.arrays import Floats, Ints, named_stream
 from calibrant.core.errors import InputError
 from calibrant.data.features import as_frame, checked_pair
-from calibrant.data.mend.learned_score import LearnedScore
-from calibrant.findings.documents.decisions import (
-    AnsweredGroup,
-    AskedGroup,
-    DecideCost,
-    DecideEntry,
-    MoreLabels,
-    ThresholdPoint,
-)
+from calibrant.data.learned_score import LearnedScore
+from calibrant.findings.documents import decisions
 from calibrant.metrics.stats.intervals import wilson_estimate
 from calibrant.trust.policy import CONFIDENCE, RawScore, Score, SelectivePolicy
-from calibrant.trust.selective.certify import (
-    AskingCosts,
-    Certified,
-    TrafficMix,
-    as_written,
-    cheapest,
-    error_curve,
-    rows_per_label,
-    threshold_grid,
-)
+from calibrant.trust.selective import certify
 from calibrant.trust.selective.labels import (
     CertifyingLabels,
     LabelForecast,
@@ -106,17 +90,11 @@ class Selective:
     (True, False)
     """
 
-    policy_: SelectivePolicy
-    certified_: Certified | None
-    share_: Estimate
-    error_: Estimate
-    groups_: list[AnsweredGroup]
-    asked_: list[AskedGroup]
+    certified_: certify.Certified | None
+    asked_: list[decisions.AskedGroup]
     labels_needed_: int | None
-    more_: list[MoreLabels]
-    cost_: DecideCost | None
-    worth_: float
-    curve_: list[ThresholdPoint]
+    more_: list[decisions.MoreLabels]
+    cost_: decisions.DecideCost | None
 
     def __init__(
         self,
@@ -127,7 +105,7 @@ class Selective:
         each: bool = False,
         seed: int = 0,
     ) -> None:
-        self.costs = AskingCosts.of(costs)
+        self.costs = certify.AskingCosts.of(costs)
         if max_error is None and self.costs is None:
             raise InputError("give a limit on the error or costs", hint="give max_error=0.05")
         for name, value in (("max_error", max_error), ("delta", delta)):
@@ -197,7 +175,7 @@ class Selective:
         if traffic is not None:
             labels = self._weighted(labels, score, traffic, categories, groups)
         thresholds = self._thresholds(labels, names)
-        threshold = None if self.each else as_written(thresholds.get(""), labels.score)
+        threshold = None if self.each else certify.as_written(thresholds.get(""), labels.score)
         self._describe(labels, thresholds, names)
         observed = frame if beside is None else pl.concat([frame, beside], how="horizontal")
         group, self.asked_ = None, []
@@ -253,7 +231,7 @@ class Selective:
         if labels.cluster is not None:
             raise InputError("a promise for the mix of the traffic takes rows as independent")
         codes = group_codes(rows[groups.name], np.arange(rows.height), categories[groups.name])
-        mix = TrafficMix(labels.group, score.predict(rows), codes)
+        mix = certify.TrafficMix(labels.group, score.predict(rows), codes)
         return replace(labels, mix=mix, answerable=float(selection.mean()))
 
     def _thresholds(
@@ -263,34 +241,38 @@ class Selective:
         self.certified_ = None
         if self.max_error is None:
             assert self.costs is not None
-            grid = threshold_grid(labels.score)
-            return {"": cheapest(labels.score, labels.wrong, grid, self.costs)}
+            grid = certify.threshold_grid(labels.score)
+            return {"": certify.cheapest(labels.score, labels.wrong, grid, self.costs)}
         if self._withheld:
-            self.certified_ = None if self.each else Certified(np.empty(0))
+            self.certified_ = None if self.each else certify.Certified(np.empty(0))
             return dict.fromkeys(names if self.each else [""], None)
         if self.each:
             thresholds = {}
             for number, name in enumerate(names):
                 group, level = labels.of_group(number), self.delta / len(names)
                 passing = group.certify(self.max_error, level).threshold
-                thresholds[name] = as_written(passing, group.score)
+                thresholds[name] = certify.as_written(passing, group.score)
             return thresholds
         self.certified_ = labels.certify(self.max_error, self.delta)
         if self.costs is None or self.certified_.threshold is None:
             return {"": self.certified_.threshold}
-        return {"": cheapest(labels.score, labels.wrong, self.certified_.passed, self.costs)}
+        return {
+            "": certify.cheapest(labels.score, labels.wrong, self.certified_.passed, self.costs)
+        }
 
     def _describe(
         self, labels: CertifyingLabels, thresholds: Mapping[str, float | None], names: Sequence[str]
     ) -> None:
-        grid = threshold_grid(labels.score)
+        grid = certify.threshold_grid(labels.score)
         worth, errors = labels.curve(grid)
         self.worth_ = float(worth[-1])
         score = labels.score if labels.mix is None else labels.mix.score
-        reached = error_curve(score, np.zeros(len(score)), grid)[0]
+        reached = certify.error_curve(score, np.zeros(len(score)), grid)[0]
         shares = (labels.answerable * reached / len(score)).tolist()
         points = zip(grid.tolist(), shares, proportions(errors, worth), strict=True)
-        self.curve_ = [ThresholdPoint(threshold=t, share=s, error=error) for t, s, error in points]
+        self.curve_ = [
+            decisions.ThresholdPoint(threshold=t, share=s, error=error) for t, s, error in points
+        ]
         of_all = thresholds.get("")
         cuts = np.array([cut_above(thresholds.get(name, of_all)) for name in names or [""]])
         self._measure(labels, cuts)
@@ -321,8 +303,13 @@ class Selective:
         bad, answers = labels.wrong[values].sum(), float(values.sum())
         if labels.cluster is not None:
             inside_of = values.astype(np.float64)
-            n = max(1, round(n / rows_per_label(0 * inside_of, inside_of, labels.cluster, _ALL)[0]))
-            worth = rows_per_label(inside_of, labels.wrong, labels.cluster, _ALL + 1)[0]
+            n = max(
+                1,
+                round(
+                    n / certify.rows_per_label(0 * inside_of, inside_of, labels.cluster, _ALL)[0]
+                ),
+            )
+            worth = certify.rows_per_label(inside_of, labels.wrong, labels.cluster, _ALL + 1)[0]
             bad, answers = bad / worth, answers / worth
         if labels.mix is not None:
             n = len(labels.mix.score)
@@ -334,7 +321,7 @@ class Selective:
 
     def entry(
         self, model: str, method: str, correct: Floats, path: str | None = None, **more: Any
-    ) -> DecideEntry:
+    ) -> decisions.DecideEntry:
         """Return the entry of a document: what was found, of whom, and where it was saved."""
         return decide_entry(
             model,

@@ -12,12 +12,7 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.data.score_table import CLUSTER, ScoreBlock, Scores
-from calibrant.findings.documents.decisions import (
-    DecideEntry,
-    DecideUnit,
-    ThresholdPoint,
-    UnitField,
-)
+from calibrant.findings.documents import decisions
 from calibrant.metrics.stats.intervals import wilson_estimate
 from calibrant.trust.policy import SelectivePolicy
 from calibrant.trust.selective.certify import certify, fewest_rows, threshold_grid
@@ -154,8 +149,8 @@ class WholeUnits:
             "they are left out."
         ]
 
-    def _described(self, alone: float | None, saved: float | None) -> DecideUnit:
-        return DecideUnit(
+    def _described(self, alone: float | None, saved: float | None) -> decisions.DecideUnit:
+        return decisions.DecideUnit(
             column=self.column,
             score=self.how,
             rows=self._block.frame.height,
@@ -182,7 +177,7 @@ class WholeUnits:
             (requirement[:, None] > grid).sum(axis=0) * 1.0, np.full(len(grid), count)
         )
         self.curve = [
-            ThresholdPoint(threshold=float(t), share=float(share), error=error)
+            decisions.ThresholdPoint(threshold=float(t), share=float(share), error=error)
             for t, share, error in zip(grid, mask, errors, strict=True)
         ]
         cut = np.inf if place is None else place
@@ -196,7 +191,7 @@ class WholeUnits:
 
     def entry(
         self, model: str, method: str, _correct: Floats, path: str | None = None
-    ) -> DecideEntry:
+    ) -> decisions.DecideEntry:
         """Return the entry of a document: `n` counts units."""
         if self.how != DROP:
             return self.rule.entry(model, method, 1 - self._wrong, path, unit=self.unit_)
@@ -215,7 +210,7 @@ class WholeUnits:
         )
 
 
-def _fields(frame: pl.DataFrame) -> list[UnitField]:
+def _fields(frame: pl.DataFrame) -> list[decisions.UnitField]:
     """Return how rows of each kind do, where a column names the kinds that most units have once."""
     column = _kinds(frame, CLUSTER)
     if column is None:
@@ -261,11 +256,13 @@ def likely_unit(block: ScoreBlock) -> Hint | None:
     return None
 
 
-def _field(name: str, part: pl.DataFrame) -> UnitField:
+def _field(name: str, part: pl.DataFrame) -> decisions.UnitField:
     confidence, right = part["confidence"].to_numpy(), part["correct"].to_numpy()
     rate = proportions(np.array([right.sum()]), np.array([float(len(right))]))[0]
     gap = float(confidence.mean() - right.mean())
-    return UnitField(field=name, n=len(right), says=float(confidence.mean()), right=rate, gap=gap)
+    return decisions.UnitField(
+        field=name, n=len(right), says=float(confidence.mean()), right=rate, gap=gap
+    )
 
 
 def _of_units(frame: pl.DataFrame, group: str, column: str) -> pl.Series:

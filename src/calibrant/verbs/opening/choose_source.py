@@ -14,7 +14,7 @@ from calibrant.core.hints import Hint
 from calibrant.data.formats import file_format, is_fetched, is_study, is_url, require_there
 
 if TYPE_CHECKING:
-    from calibrant.answers.samples.source import SampleRequest
+    from calibrant.answers.graded_samples import SampleRequest
     from calibrant.data.sources.options import AuditOptions, AuditSource
 
 # A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
@@ -111,11 +111,11 @@ def open_audit(
     if isinstance(data, str | Path):
         require_there(data)
     if samples is not None:
-        from calibrant.answers.samples.source import sample_source
+        from calibrant.answers.graded_samples import sample_source
 
         return sample_source(data, options, samples)
     if is_streamed(data, options.engine, options.needs_all_rows):
-        from calibrant.data.streams.cell_source import cell_source
+        from calibrant.data.sources.cell_source import cell_source
 
         return cell_source(data, options)
     # Both are loaded where they are used: each does without much that the other needs.

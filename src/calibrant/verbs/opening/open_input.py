@@ -94,10 +94,9 @@ def logs_in(folder: str | Path) -> list[Path]:
 
 def _kind_of(place: Path) -> str | None:
     try:
-        reader = recognise(place)
+        return recognise(place)
     except (InputError, OSError):
         return None
-    return None if reader is None else reader.kind
 
 
 def open_input(

@@ -175,7 +175,13 @@ def _staged(data: Any, request: ReadingOptions) -> Rows:
     facets: list[str] = []
     for start in range(0, total, _CHUNK):
         part = lazy.slice(start, _CHUNK).collect().with_row_index(ROW, offset=start + 1)
-        request = request if scores is None else _same_reading(request, scores)
+        if scores is not None:
+            # Later parts are read as the first one was.
+            made, scale = scores.reading.options, scores.reading.scale
+            names = {"question_id": "question"}
+            roles = {names.get(n, n): c for n, c in scores.reading.columns.items()}
+            selection = {name: column for name, column in roles.items() if name not in made}
+            request = replace(request, **{**selection, "scale": scale, **made})
         scores = load_scores(part, labels="optional", **asdict(request))
         frame = _every(scores)
         facets = facets or _facets(frame, scores)
@@ -187,11 +193,3 @@ def _staged(data: Any, request: ReadingOptions) -> Rows:
     texts, note = _texts(frame, facets, scores), scores.reading.sentence or ""
     stored = StoredRows(parts, [part.height for part in rows])
     return Rows(_sorted(rows), stored, texts, facets, sentence=note)
-
-
-def _same_reading(request: ReadingOptions, scores: Scores) -> ReadingOptions:
-    """Return the options that read a later part as the first one was read."""
-    roles = {"question" if n == "question_id" else n: c for n, c in scores.reading.columns.items()}
-    made = scores.reading.options
-    selection = {name: column for name, column in roles.items() if name not in made}
-    return replace(request, **{**selection, "scale": scores.reading.scale, **made})

@@ -16,7 +16,7 @@ from calibrant.core.names import ranking_methods
 from calibrant.core.places import writing
 from calibrant.core.version import __version__
 from calibrant.data import Study
-from calibrant.data.sources.provenance import document_head
+from calibrant.data.sources.input import document_head
 from calibrant.models.study.config import StudyConfig, load_config
 from calibrant.models.study.probes import PROBES
 from calibrant.models.study.prompts import PromptBook
@@ -192,25 +192,21 @@ def study_document(study: Study) -> dict[str, object]:
     asks = study.config_path.is_file() and "models" in study.config
     config = load_config(study) if asks else None
     draws = study.read("draws") if study.has("draws") else pl.DataFrame()
+    versions = {"calibrant": __version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
     return {
         **document_head("study", study, seed=None if config is None else config.seed),
         "study": str(study.path),
         "name": study.path.name if config is None else config.name,
-        "versions": _versions(),
+        "versions": {**versions, "machine": platform.machine()},
         "models": [] if config is None else _models(config),
         "prompts": [] if config is None else _prompts(config, draws),
         "asked": _asked(draws),
         "graders": _graders(study),
         "results": [],
     }
-
-
-def _versions() -> dict[str, str]:
-    versions = {"calibrant": __version__, "python": platform.python_version()}
-    for name in _PACKAGES:
-        with suppress(PackageNotFoundError):
-            versions[name] = version(name)
-    return {**versions, "machine": platform.machine()}
 
 
 def _models(config: StudyConfig) -> list[dict[str, object]]:

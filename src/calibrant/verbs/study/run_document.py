@@ -8,10 +8,9 @@ from typing import Any
 import polars as pl
 from msgspec.structs import asdict
 
-from calibrant.answers.samples.source import reading_judge
-from calibrant.answers.semantics.asking import ClientAsker
+from calibrant.answers.graded_samples import reading_judge
 from calibrant.answers.semantics.extract import extract_answer
-from calibrant.answers.semantics.llm_judge import LLMJudge, open_judge
+from calibrant.answers.semantics.llm_judge import ClientAsker, LLMJudge, open_judge
 from calibrant.answers.semantics.settle import SemanticsOptions
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
@@ -99,20 +98,19 @@ def paid_models(config: StudyConfig) -> frozenset[str]:
     >>> sorted(paid_models(config))
     ['gpt']
     """
-    return frozenset(model.name for model in _models(config) if not _costs_nothing(model))
+    paid = set()
+    for model in _models(config):
+        value = model.options.get("base_url", _THIS_MACHINE[0])
+        addresses = [value] if isinstance(value, str) else list(value)
+        is_here = all(str(address).startswith(_THIS_MACHINE) for address in addresses)
+        if model.client not in (_OWN_SERVERS if is_here else ()) + _UNPAID:
+            paid.add(model.name)
+    return frozenset(paid)
 
 
 def _models(config: StudyConfig) -> list[ModelConfig]:
     judge = config.semantics.judge
     return [*config.models, *([] if judge is None else [judge])]
-
-
-def _costs_nothing(model: ModelConfig) -> bool:
-    if model.client in _OWN_SERVERS:
-        value = model.options.get("base_url", _THIS_MACHINE[0])
-        addresses = [value] if isinstance(value, str) else list(value)
-        return all(str(address).startswith(_THIS_MACHINE) for address in addresses)
-    return model.client in _UNPAID
 
 
 def spending_question(

@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from calibrant.answers.semantics.text.names import drop_honorifics, merge_initials
 from calibrant.answers.semantics.text.numbers import (
     HAS_DIGIT,
     UNIT_WORDS,
@@ -16,13 +15,18 @@ from calibrant.answers.semantics.text.numbers import (
     unify_dates,
     unify_years,
 )
-from calibrant.answers.semantics.text.words import one_known_name, singular
+from calibrant.answers.semantics.text.words import HONORIFICS, known_names, singular
 from calibrant.core.errors import require_known
 
 # A UTF-8 text read as Windows-1252 shows these pairs; plain text almost never does.
 _MOJIBAKE = re.compile(
     "[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u0178\u0192\u02c6-\u02dc\u2013-\u2122]"
 )
+_WINDOWS = {
+    ord(sign): code
+    for code in range(0x80, 0xA0)
+    if (sign := bytes([code]).decode("cp1252", "ignore"))
+}
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Two blanks and no counted run: a pattern that begins with one kind of letter is searched faster.
@@ -40,16 +44,7 @@ _PLAIN_LETTERS = str.maketrans("øØłŁđĐðÐıəƏħĦ", "oOlLdDdDieEhH") | 
 def clean_text(value: str | bytes | None) -> tuple[str, tuple[str, ...]]:
     r"""Return readable text and what had to be mended to get it.
 
-    Parameters
-    ----------
-    value
-        A text, raw bytes (read as UTF-8) or nothing.
-
-    Returns
-    -------
-    text, notes
-        Bytes that are not UTF-8 and lone surrogates become U+FFFD. The notes say what was
-        found; an empty tuple means that the text is unchanged.
+    Bytes that are not UTF-8 and lone surrogates become U+FFFD. Without notes the text is unchanged.
 
     Examples
     --------
@@ -83,40 +78,17 @@ def squeeze(text: str) -> str:
 
     Patterns that allow blanks in several places take time that grows with the square of a run's
     length; after this no run is longer than one.
-
-    Examples
-    --------
-    >>> squeeze("a \t b  \r\n\n c")
-    'a b\nc'
     """
-    return _BLANKS.sub(_one_blank, text)
-
-
-def _one_blank(run: re.Match[str]) -> str:
-    return "\n" if "\n" in run[0] or "\r" in run[0] else run[0][0]
+    return _BLANKS.sub(lambda run: "\n" if "\n" in run[0] or "\r" in run[0] else run[0][0], text)
 
 
 def repair_mojibake(text: str) -> str:
-    r"""Undo UTF-8 that was read as Windows-1252, where the whole text allows it.
-
-    Examples
-    --------
-    >>> repair_mojibake("10\u00e2\u20ac\u201c12 years") == "10\u201312 years"
-    True
-    """
+    r"""Undo UTF-8 that was read as Windows-1252, where the whole text allows it."""
     if text.isascii() or not _MOJIBAKE.search(text):
         return text
-    raw = bytearray()
-    for character in text:
-        try:
-            raw += character.encode("cp1252")
-        except UnicodeEncodeError:
-            if ord(character) > 0xFF:
-                return text
-            raw.append(ord(character))
     try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
+        return text.translate(_WINDOWS).encode("latin-1").decode("utf-8")
+    except UnicodeError:
         return text
 
 
@@ -128,19 +100,19 @@ def unify_unicode(text: str) -> str:
 
 
 def strip_accents(text: str) -> str:
-    """Return the text without accents.
-
-    Examples
-    --------
-    >>> strip_accents("Guðni Jóhannesson, São Tomé")
-    'Gudni Johannesson, Sao Tome'
-    """
+    """Return the text without accents."""
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFKD", text.translate(_PLAIN_LETTERS))
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
+_FRONT_TITLE = re.compile(
+    rf"^(?:(?:{'|'.join(sorted(HONORIFICS, key=len, reverse=True))})\b\.?\s+)+(?=\w{{3}})", re.I
+)
+# Only from the first initial of a run, so that a long run is read once and not from each letter.
+_INITIAL_RUN = re.compile(r"(?<![A-Z]\.)(?<![A-Z]\. )\b((?:[A-Z]\.[ ]?){2,})(?=[A-Z][a-z])")
+_TWO_INITIALS = re.compile(r"[A-Z]\. ?[A-Z]\.").search
 _DOTTED_ABBREVIATION = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _POSSESSIVE = re.compile(r"(?<=\w)'s\b", re.IGNORECASE)
 _TWO_LETTERS = re.compile(r"[A-Za-z]\.[A-Za-z]\.").search
@@ -162,7 +134,7 @@ _INNER_HYPHEN = re.compile(r"-(?<=\w-)(?=\w)")
 _ARTICLES = frozenset(("a", "an", "the"))
 # 'It is Paris', 'I think it was Paris': words before the answer that say nothing.
 _LEAD_IN = re.compile(
-    r"(?:(?:i\s+(?:think|believe|guess|would\s+say)|probably|maybe|perhaps|possibly),?\s+(?:that\s+)?)?"
+    r"^(?:(?:i\s+(?:think|believe|guess|would\s+say)|probably|maybe|perhaps|possibly),?\s+(?:that\s+)?)?"
     r"(?:(?:(?:it|this|that|he|she|they)(?:'s|\s+(?:is|was|are|were|would\s+be))"
     r"|(?:the|my)\s+(?:final\s+|correct\s+|best\s+)?(?:answer|guess)\s*(?:is|was|:))\s*:?\s+)(?=\S)",
     re.IGNORECASE,
@@ -172,17 +144,27 @@ _MONEY = re.compile(r"(?:us|u\.s\.)?\s?([$€£])\s?(\d+(?:\.\d+)?)", re.IGNOREC
 
 
 def is_formula(text: str) -> bool:
-    """Return whether the operators of a text are part of what it says.
-
-    Examples
-    --------
-    >>> [is_formula(text) for text in ("(4*5)-(10-6)", "x < 3", "A-", "1914-1918", "Rome (Italy)")]
-    [True, True, True, False, False]
-    """
+    """Return whether the operators of a text are part of what it says."""
     if _SIGNED_LETTERS.fullmatch(text):
         return True
     plain = text if text.isascii() else text.translate(_ONE_SIGN)
     return bool(_FORMULA.fullmatch(plain) and _OPERATOR.search(plain))
+
+
+def _initials(text: str) -> str:
+    """Return the text with initials spaced alike: ``J.R.R. Tolkien`` as ``J. R. R. Tolkien``."""
+    if not _TWO_INITIALS(text):
+        return text
+    return _INITIAL_RUN.sub(
+        lambda match: " ".join(part + "." for part in re.findall(r"[A-Z]", match[1])) + " ", text
+    )
+
+
+def _places(text: str) -> str:
+    """Return one name for a thing of the tables, when the whole text is such a name."""
+    # Taken-out punctuation leaves spaces behind.
+    entry = known_names().get(" ".join(text.split()))
+    return text if entry is None else entry[1]
 
 
 def _punctuation(text: str) -> str:
@@ -207,16 +189,8 @@ def _articles(text: str) -> str:
 
 
 def strip_lead_in(text: str) -> str:
-    """Return the text without words before the answer that say nothing.
-
-    Examples
-    --------
-    >>> strip_lead_in("I think it's 5 miles")
-    '5 miles'
-    """
-    text = text.strip()
-    lead = _LEAD_IN.match(text)
-    return text[lead.end() :] if lead else text
+    """Return the text without words before the answer that say nothing."""
+    return _LEAD_IN.sub("", text.strip())
 
 
 def _units(text: str) -> str:
@@ -224,16 +198,12 @@ def _units(text: str) -> str:
         return text
     if "$" in text or "€" in text or "£" in text:
         text = _MONEY.sub(lambda match: f"{match[2]} {UNIT_WORDS[match[1]]}", text)
-    return _UNIT.sub(_one_unit, text)
 
+    def one_unit(match: re.Match[str]) -> str:
+        unit = UNIT_WORDS.get(match[2].lower().replace(" ", ""))
+        return f"{match[1]} {unit}" if unit else match[0]
 
-def _one_unit(match: re.Match[str]) -> str:
-    unit = UNIT_WORDS.get(match[2].lower().replace(" ", ""))
-    return f"{match[1]} {unit}" if unit else match[0]
-
-
-def _plurals(text: str) -> str:
-    return " ".join(map(singular, text.split()))
+    return _UNIT.sub(one_unit, text)
 
 
 STEPS: dict[str, Callable[[str], str]] = {
@@ -246,14 +216,14 @@ STEPS: dict[str, Callable[[str], str]] = {
     "numbers": digits_for_words,
     "units": _units,
     "lead-ins": strip_lead_in,
-    "initials": merge_initials,
-    "honorifics": drop_honorifics,
+    "initials": _initials,
+    "honorifics": lambda text: _FRONT_TITLE.sub("", text),
     "articles": _articles,
     "punctuation": _punctuation,
     "case": str.casefold,
     # Before the plurals: 'United States' is a name of the table, 'united state' is none.
-    "places": one_known_name,
-    "plurals": _plurals,
+    "places": _places,
+    "plurals": lambda text: " ".join(map(singular, text.split())),
 }
 
 
@@ -299,7 +269,7 @@ class Normaliser:
         require_known(targets, STEPS, "there is no normalisation step {}")
         self.steps: tuple[str, ...] = tuple(name for name in STEPS if name in targets)
         self._functions = tuple(STEPS[name] for name in self.steps)
-        self._known = Once(self._compute, 500_000)
+        self._known = Once(self._plain, 500_000)
 
     def without(self, *names: str) -> Normaliser:
         """Return a normaliser with these steps switched off."""
@@ -310,7 +280,7 @@ class Normaliser:
         """Return the plain form; a text of symbols alone stays itself (``+`` is not ``-``)."""
         return self._known[text]
 
-    def _compute(self, text: str) -> str:
+    def _plain(self, text: str) -> str:
         value = squeeze(clean_text(text)[0])
         for function in self._functions:
             value = function(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from functools import partial
 
 from calibrant.answers.semantics.text.words import listed, table
 
@@ -13,12 +12,8 @@ HAS_DIGIT = re.compile(r"\d").search
 _ONES = {word: value for value, word in enumerate(listed("ones"))}
 _TENS = {word: 10 * value for value, word in enumerate(listed("tens"), start=2)}
 _SCALES = {
-    "hundred": 100,
-    "thousand": 10**3,
-    "million": 10**6,
-    "billion": 10**9,
-    "trillion": 10**12,
-}
+    "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12
+}  # fmt: skip
 _ORDINALS = {word: value for value, word in enumerate(listed("ordinals"), start=1)}
 _ORDINALS |= {word[:-1] + "ieth": value for word, value in _TENS.items()}
 _CARDINAL = "|".join(sorted([*_ONES, *_TENS, *_SCALES], key=len, reverse=True))
@@ -34,6 +29,7 @@ _WORDS = re.compile(r"[a-z]+").findall
 # Cheap signs without which the patterns of a step cannot match: most texts have none of them.
 _GROUPED = re.compile(r"\d[,' .]\d{3}").search
 _MOST_WORDS = 20
+_ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:[,' ]\d{3})+)(?![\d])")
 _DOTTED = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3}){2,})(?!\d|[.,]\d)")
 _SCALED = re.compile(
@@ -43,15 +39,7 @@ UNIT_WORDS = table("units")
 
 
 def digits_for_words(text: str) -> str:
-    """Return the text with number words as digits and ordinals as ``5th``.
-
-    Examples
-    --------
-    >>> digits_for_words("one thousand and twenty-three soldiers of the fifth legion")
-    '1023 soldiers of the 5th legion'
-    >>> digits_for_words("1.5 million")
-    '1500000'
-    """
+    """Return the text with number words as digits and ordinals as ``5th``."""
     if _NUMBER_WORDS.isdisjoint(_WORDS(text.lower())):
         return text
     return _RUN.sub(_run, _SCALED.sub(_scaled, text) if HAS_DIGIT(text) else text)
@@ -68,11 +56,13 @@ def _run(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - 8) : match.start()].rstrip()
     if words == ["second"] and before[-1:].isdigit():
         return match[0]
-    ordinal = words[-1] in _ORDINALS
     if len(words) > 1 and words[-1] == "second" and words[-2] not in _TENS:
         return f"{_value(words[:-1])} second"
     value = _value(words)
-    return _ordinal(value) if ordinal else str(value)
+    if words[-1] not in _ORDINALS or isinstance(value, str):
+        return str(value)
+    teen = 10 <= value % 100 <= 20
+    return f"{value}th" if teen else f"{value}{_ORDINAL_ENDINGS.get(value % 10, 'th')}"
 
 
 def _value(words: list[str]) -> int | str:
@@ -82,48 +72,31 @@ def _value(words: list[str]) -> int | str:
     total = current = 0
     previous = math.inf
     for word in words:
-        if word in _SCALES:
-            scale = _SCALES[word]
-            if scale == 100:
-                current = max(current, 1) * 100
-                previous = 100
-            else:
-                total += max(current, 1) * scale
-                current, previous = 0, math.inf
-            continue
         step = _VALUES.get(word, 0)
+        if word == "hundred":
+            current, previous = max(current, 1) * 100, 100
+        elif word in _SCALES:
+            total += max(current, 1) * step
+            current, previous = 0, math.inf
         # 'nineteen eighty' and 'one two' are no sums: keep the parts side by side.
-        if (current and step >= previous) or (current % 100 and current % 100 < 20):
+        elif (current and step >= previous) or (current % 100 and current % 100 < 20):
             return _side_by_side(words)
-        current += step
-        previous = step if step >= 20 else 1
+        else:
+            current += step
+            previous = step if step >= 20 else 1
     return total + current
 
 
 def _side_by_side(words: list[str]) -> str:
-    if len(words) in (2, 3) and words[0] in _ONES and 10 <= _ONES[words[0]] < 20:
+    if len(words) in (2, 3) and 10 <= _ONES.get(words[0], 0) < 20:
         tail = _value(words[1:])
         if isinstance(tail, int) and 10 <= tail < 100:
             return str(_ONES[words[0]] * 100 + tail)
     return " ".join(str(_VALUES.get(word, word)) for word in words)
 
 
-def _ordinal(value: int | str) -> str:
-    if isinstance(value, str):
-        return value
-    last = value % 100
-    ending = "th" if 10 <= last <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
-    return f"{value}{ending}"
-
-
 def join_thousands(text: str) -> str:
-    """Return the text with thousands separators taken out.
-
-    Examples
-    --------
-    >>> join_thousands("1,000 or 1 000 000 or 1.000.000, but 3,14")
-    '1000 or 1000000 or 1000000, but 3,14'
-    """
+    """Return the text with thousands separators taken out."""
     if not _GROUPED(text):
         return text
     joined = _THOUSANDS.sub(lambda m: m[1] + re.sub(r"[,' ]", "", m[2]), text)
@@ -132,25 +105,29 @@ def join_thousands(text: str) -> str:
 
 _MONTHS = {name: number for number, name in enumerate(listed("months"), start=1)}
 _MONTHS |= {name[:3]: number for name, number in _MONTHS.items()} | {"sept": 9}
-_NAME = r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?" + (
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+_NAME = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    + (r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?")
 )
-_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(\d{4})"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>\d{4})"
 _WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+)?"
-_PATTERNS = (
-    (re.compile(rf"\b{_WEEKDAY}{_NAME}\s+{_DAY}\s*,?\s+{_YEAR}\b", re.I), ("month", "day", "year")),
-    (
-        re.compile(rf"\b{_WEEKDAY}{_DAY}\s+(?:of\s+)?{_NAME}\s*,?\s+{_YEAR}\b", re.I),
-        ("day", "month", "year"),
-    ),
-    (re.compile(r"(?<![\d-])(\d{4})-(\d{1,2})-(\d{1,2})(?![\d-])"), ("year", "month", "day")),
-    (re.compile(r"(?<![\d/])(\d{4})/(\d{1,2})/(\d{1,2})(?![\d/])"), ("year", "month", "day")),
-    (re.compile(rf"\b{_NAME}\s*,?\s+(?:of\s+)?{_YEAR}\b", re.I), ("month", "year")),
-    (re.compile(rf"\b{_NAME}\s+{_DAY}\b(?!\s*,?\s*\d)", re.I), ("month", "day")),
-    (re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_NAME}(?=\W|$)(?!\s*,?\s*\d)", re.I), ("day", "month")),
-)
-_SLASHED = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])")
+# '13/12/1999' can be read in one way only, '03/04/1999' in two: that one is left as it is.
+_LATE_DAY, _MONTH = r"(?P<day>1[3-9]|2\d|3[01])", r"(?P<month>0?[1-9]|1[0-2])"
+_DATES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b{_WEEKDAY}{_NAME}\s+{_DAY}\s*,?\s+{_YEAR}\b",
+        rf"\b{_WEEKDAY}{_DAY}\s+(?:of\s+)?{_NAME}\s*,?\s+{_YEAR}\b",
+        rf"(?<![\d-]){_YEAR}-(?P<month>\d{{1,2}})-(?P<day>\d{{1,2}})(?![\d-])",
+        rf"(?<![\d/]){_YEAR}/(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})(?![\d/])",
+        rf"\b{_NAME}\s*,?\s+(?:of\s+)?{_YEAR}\b",
+        rf"\b{_NAME}\s+{_DAY}\b(?!\s*,?\s*\d)",
+        rf"\b{_DAY}\s+(?:of\s+)?{_NAME}(?=\W|$)(?!\s*,?\s*\d)",
+        rf"(?<![\d/]){_LATE_DAY}/{_MONTH}/{_YEAR}(?![\d/])",
+        rf"(?<![\d/]){_MONTH}/{_LATE_DAY}/{_YEAR}(?![\d/])",
+    )
+]
 _THREE_LETTERS = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 # A figure before or after a month, in small letters.
 _BEFORE_MONTH = re.compile(rf"\d(?:[-/]\d|(?:st|nd|rd|th)?\s+(?:of\s+)?{_THREE_LETTERS})").search
@@ -180,80 +157,43 @@ class Date:
 
 
 def unify_dates(text: str) -> str:
-    """Return the text with every date in the form ``1969_07_20`` (``xx`` where not given).
-
-    Examples
-    --------
-    >>> unify_dates("on July 20th, 1969") == unify_dates("on 20 July 1969") == "on 1969_07_20"
-    True
-    >>> unify_dates("Dec. 1972"), unify_dates("May 5")
-    ('1972_12_xx', 'xxxx_05_05')
-    >>> unify_dates("03/04/1999")  # could be March or April: left as it is
-    '03/04/1999'
-    """
+    """Return the text with every date in the form ``1969_07_20`` (``xx`` where not given)."""
     if not HAS_DIGIT(text):
         return text
     low = text.lower()
     if not _BEFORE_MONTH(low) and not _AFTER_MONTH(low):
         return text
-    for pattern, parts in _PATTERNS:
-        text = pattern.sub(partial(_canonical, parts=parts), text)
-    return _SLASHED.sub(_slashed, text)
+    for pattern in _DATES:
+        text = pattern.sub(_canonical, text)
+    return text
 
 
-def _canonical(match: re.Match[str], parts: tuple[str, ...]) -> str:
-    date = dict(zip(parts, match.groups(), strict=True))
-    word = date.get("month", "")
-    month = int(word) if word.isdigit() else _MONTHS[word.lower()[:3]]
-    day = int(date["day"]) if "day" in date else None
-    if not 1 <= month <= 12 or (day is not None and not 1 <= day <= 31):
+def _canonical(match: re.Match[str]) -> str:
+    date = match.groupdict()
+    month = int(date["month"]) if date["month"].isdigit() else _MONTHS[date["month"].lower()[:3]]
+    day = date.get("day")
+    if not 1 <= month <= 12 or (day and not 1 <= int(day) <= 31):
         return match[0]
-    shown_day = "xx" if day is None else f"{day:02d}"
-    return f"{date.get('year', 'xxxx')}_{month:02d}_{shown_day}"
-
-
-def _slashed(match: re.Match[str]) -> str:
-    first, second = int(match[1]), int(match[2])
-    for day, month in ((first, second), (second, first)):
-        if 12 < day <= 31 and 1 <= month <= 12:
-            return f"{match[3]}_{month:02d}_{day:02d}"
-    return match[0]
+    return f"{date.get('year', 'xxxx')}_{month:02d}_{day.zfill(2) if day else 'xx'}"
 
 
 def unify_years(text: str) -> str:
-    """Return the text with year ranges and decades in one spelling.
-
-    Examples
-    --------
-    >>> unify_years("the 1979-80 season"), unify_years("1960's")
-    ('the 1979 to 1980 season', '1960s')
-    """
+    """Return the text with year ranges and decades in one spelling."""
     if not _YEARS(text):
         return text
-    text = _SHORT_RANGE.sub(_expand, text)
+    text = _SHORT_RANGE.sub(_short_range, text)
     text = _LONG_RANGE.sub(r"\1 to \2", text)
     return _DECADE.sub(r"\1s", text)
 
 
-def _expand(match: re.Match[str]) -> str:
+def _short_range(match: re.Match[str]) -> str:
     # 1979-80 is a range; 1979-12 is more likely a month.
-    if int(match[3]) <= int(match[2]):
-        return match[0]
-    return f"{match[1]}{match[2]} to {match[1]}{match[3]}"
+    century, first, last = match.groups()
+    return f"{century}{first} to {century}{last}" if int(last) > int(first) else match[0]
 
 
 def parse_date(text: str) -> Date | None:
-    """Read a text that is a date or a year and nothing else.
-
-    Examples
-    --------
-    >>> parse_date("July 20, 1969.")
-    Date(year=1969, month=7, day=20)
-    >>> parse_date("in 1969")
-    Date(year=1969, month=None, day=None)
-    >>> parse_date("12 monkeys") is None
-    True
-    """
+    """Read a text that is a date or a year and nothing else."""
     plain = text.strip().rstrip(".")
     if not plain or len(plain) > 40 or not HAS_DIGIT(plain):
         return None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from calibrant.answers.semantics.typed.wording import Relation, Verdict, decided
+from calibrant.answers.semantics.typed.quantities import Relation, Verdict, decided
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _ENDS = re.compile(rf"([\[(])({_NUMBER}|-inf),({_NUMBER}|\+?inf)([\])])")
@@ -38,15 +38,7 @@ class Interval:
 
 
 def read_interval(text: str) -> Interval | None:
-    """Read '[0, 1)', '0 < x <= 1', 'x > 3', 'between 10 and 12'.
-
-    Examples
-    --------
-    >>> read_interval("[0, 1)") == read_interval("[0,1]"), read_interval("x > 3").low
-    (False, 3.0)
-    >>> read_interval("10-12") == read_interval("between 10 and 12")
-    True
-    """
+    """Read '[0, 1)', '0 < x <= 1', 'x > 3', 'between 10 and 12'."""
     plain = text.replace("≤", "<=").replace("≥", ">=").replace("∞", "inf").lower()
     tight = plain.replace("infinity", "inf").replace(" ", "").rstrip(".")
     if match := _ENDS.fullmatch(tight):
@@ -73,41 +65,16 @@ def compare_intervals(a: Interval, b: Interval, asked: str) -> Verdict | None:
     return decided(a == b, "interval")
 
 
-def inside(value: float, interval: Interval) -> Verdict:
-    """Compare a single figure with a range: inside it may or may not be what is meant."""
-    within = interval.low <= value <= interval.high
-    return (Relation.UNSURE if within else Relation.DIFFERENT), "range"
-
-
 def read_listing(text: str) -> tuple[bool, tuple[str, ...]] | None:
-    """Read a list in brackets: whether it is a set, and its entries.
-
-    Examples
-    --------
-    >>> read_listing("{3, 1, 2}"), read_listing("[1, 2]")
-    ((True, ('3', '1', '2')), (False, ('1', '2')))
-    """
+    """Read a list in brackets: whether it is a set, and its entries."""
     match = _LISTED.fullmatch(text)
     if match is None or "," not in match[2]:
         return None
     return match[1] == "{", tuple(part.strip().strip("'\"").lower() for part in match[2].split(","))
 
 
-def compare_listings(a: tuple[bool, tuple[str, ...]], b: tuple[bool, tuple[str, ...]]) -> Verdict:
-    """Compare two lists in brackets; the order counts unless one is a set."""
-    if a[0] or b[0]:
-        return decided(set(a[1]) == set(b[1]), "set")
-    return decided(a[1] == b[1], "sequence")
-
-
 def read_complexity(text: str) -> tuple[str, str] | None:
-    """Read a class of running time: its letter and what is inside.
-
-    Examples
-    --------
-    >>> read_complexity("O(n log n)") == read_complexity("O(2n*log n)")
-    True
-    """
+    """Read a class of running time: its letter and what is inside."""
     match = _CLASS.fullmatch(text)
     if match is None:
         return None
@@ -115,13 +82,6 @@ def read_complexity(text: str) -> tuple[str, str] | None:
     tight = re.sub(r"[\s*·{}\\]", "", inner.replace("**", "^"))
     # A constant factor changes no class; '2^n' is none.
     return match[1], re.sub(r"^\d+(?=[a-z])", "", tight)
-
-
-def compare_complexities(a: tuple[str, str], b: tuple[str, str]) -> Verdict:
-    """Compare two classes of running time; another letter with the same inside is in doubt."""
-    if a[1] == b[1] and a[0] != b[0]:
-        return Relation.UNSURE, "complexity"
-    return decided(a == b, "complexity")
 
 
 _POINTS, _ENOUGH = 8, 3
@@ -150,15 +110,7 @@ class Formula:
 
 
 def read_formula(text: str) -> Formula | None:
-    r"""Read a formula of letters, numbers and common functions; None where it is none.
-
-    Examples
-    --------
-    >>> read_formula("y = 3x + 1").value({"x": 2.0}), read_formula(r"\frac{x}{2}").value({"x": 3.0})
-    (7.0, 1.5)
-    >>> read_formula("well-known") is None, read_formula("x") is None
-    (True, True)
-    """
+    r"""Read a formula of letters, numbers and common functions; None where it is none."""
     if _SMALL_WORD.search(text):
         return None
     plain = text.strip().strip("$.").translate(_SIGNS)
@@ -241,15 +193,7 @@ _SIGNED: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 
 def compare_formulas(a: Formula, b: Formula) -> Verdict:
-    """Compare two formulas at some points; in doubt where too few of them can be worked out.
-
-    Examples
-    --------
-    >>> compare_formulas(read_formula("(x+1)^2"), read_formula("x^2+2x+1"))[0].value
-    'same'
-    >>> compare_formulas(read_formula("a-b"), read_formula("b-a"))[0].value
-    'different'
-    """
+    """Compare two formulas at some points; in doubt where too few of them can be worked out."""
     letters = sorted(a.letters | b.letters)
     agreed = 0
     for point in range(1, _POINTS + 1):
@@ -278,29 +222,13 @@ _NOISY = re.compile(r"\\|\d[A-Za-z_]")
 
 
 def read_code(text: str) -> str | None:
-    """Return the code without a fence, or None where the text does not look like code.
-
-    Examples
-    --------
-    >>> read_code("y = x[0]"), read_code("Paris")
-    ('y = x[0]', None)
-    """
+    """Return the code without a fence, or None where the text does not look like code."""
     plain = text.strip().strip("`").strip().rstrip(";")
     return plain if _CODE.search(plain) else None
 
 
 def compare_code(a: str, b: str) -> Verdict:
-    """Compare two pieces of code; other code may still do the same, so that stays in doubt.
-
-    Examples
-    --------
-    >>> compare_code("x = [1,2]; y = x[0]", "x = [1, 2]; y = x[0]")[0].value
-    'same'
-    >>> compare_code("range(1, n) == m", "range(n, 1) == m")[0].value
-    'different'
-    >>> compare_code("sum(x)", "total = 0; total += x")[0].value
-    'unsure'
-    """
+    """Compare two pieces of code; other code may still do the same, so that stays in doubt."""
     both = [_CODE_TOKEN.findall(text) for text in (a, b)]
     if both[0] == both[1]:
         return Relation.SAME, "code"

@@ -1,1 +1,0 @@
-"""Tables that are read in parts: which ones, by which engine, and as sums."""

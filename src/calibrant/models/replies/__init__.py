@@ -1,1 +1,0 @@
-"""Answers: typed while they are parsed, checked before they are believed, kept whatever is odd."""

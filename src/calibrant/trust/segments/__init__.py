@@ -1,1 +1,0 @@
-"""Groups of rows whose confidence is off beyond the overall error."""

@@ -1,1 +1,0 @@
-"""Trees as plain arrays, honest ones among them, and what they are grown on."""
