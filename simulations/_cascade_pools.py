@@ -91,20 +91,22 @@ def _truth(found, answers):
     for dial, share in zip(found.dials, (1 - found.share, found.share), strict=True):
         if not share:
             continue
-        who, paid = _run(found.policy.with_dial(dial), answers)
+        who, paid = who_answers(found.policy.with_dial(dial), answers)
         spent += share * paid
         right += share * answers.correct[np.arange(len(who)), who]
     return spent, right
 
 
-def _run(policy, answers):
+def who_answers(policy, answers):
+    """Return which model answers each question under a policy, and what that costs."""
     every = np.arange(len(answers))
     if isinstance(policy, AlwaysOne):
         who = np.full(len(answers), answers.models.index(policy.name))
         return who, answers.cost[every, who]
     if isinstance(policy, ValuePolicy):
         prepared = policy.model.prepare(answers)
-        return policy.model.run(prepared, policy.money, direct=policy.direct)
+        found = policy.model.run(prepared, np.array([policy.money]), direct=policy.direct)
+        return tuple(part[0] for part in found)
     assert isinstance(policy, Cascade)
     step = choose(policy.risk(answers), policy.tolerance, fallback=policy.fallback)
     return step.chosen, answers.cost.cumsum(axis=1)[every, step.asked - 1]

@@ -14,6 +14,7 @@ from calibrant.trust import ConfidenceGroups, CostMatrix, DecisionRisk, Grouping
 from calibrant.trust.decision_risk import pointwise_risk
 from calibrant.trust.deferral import choice as choosing
 from calibrant.trust.deferral.strategies import StrategyOptions, Target
+from simulations._cascade_pools import who_answers
 from simulations._epistemic_real import PATH, Pools
 from simulations._epistemic_worlds import (
     LOSSES,
@@ -266,11 +267,7 @@ def cascade():
 
 def _on(chosen, answers):
     """Return accuracy and mean cost of a certified policy on other questions."""
-    policy = chosen.policy.with_dial(chosen.dials[0])
-    if chosen.strategy == "single":
-        at = policy.models.index(policy.name)
-        return answers.correct[:, at].mean(), answers.cost[:, at].mean()
-    who, paid = policy.model.run(policy.model.prepare(answers), policy.money, direct=policy.direct)
+    who, paid = who_answers(chosen.policy.with_dial(chosen.dials[0]), answers)
     return answers.correct[np.arange(len(who)), who].mean(), paid.mean()
 
 

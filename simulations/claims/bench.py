@@ -111,6 +111,7 @@ def document(world: Scores, n: int, rng: np.random.Generator):
             {
                 "model": "m",
                 "method": name,
+                "compared": True,
                 "mixes": [{"auroc": area}],
                 "change": {"from": KS[0], "to": KS[-1], "gap": gap_change(*ends)},
                 "significance": tests[name],

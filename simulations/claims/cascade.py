@@ -13,8 +13,8 @@ from calibrant.findings.claims.decide import cascade_claims
 from calibrant.findings.documents.decisions import CascadePolicy, CascadePromise, Guarantee
 from calibrant.trust.deferral.answers import Answers
 from calibrant.trust.deferral.choice import choose_policy
-from calibrant.trust.deferral.policy import AlwaysOne
 from calibrant.trust.deferral.strategies import StrategyOptions, Target
+from simulations._cascade_pools import who_answers
 from simulations.claims.harness import Said, World
 
 MODELS = ("small", "large")
@@ -54,12 +54,7 @@ def _gain(found, answers):
     value = np.zeros(len(answers))
     shares = (1 - found.share, found.share)
     for dial, share in zip(found.dials, shares, strict=True):
-        policy = found.policy.with_dial(dial)
-        if isinstance(policy, AlwaysOne):
-            who = np.full(len(answers), MODELS.index(policy.name))
-        else:
-            prepared = policy.model.prepare(answers)
-            who, _ = policy.model.run(prepared, policy.money, direct=policy.direct)
+        who, _ = who_answers(found.policy.with_dial(dial), answers)
         value += share * answers.correct[np.arange(len(who)), who]
     return float((value - answers.correct[:, -1]).mean())
 

@@ -203,7 +203,8 @@ def test_words_without_an_order_are_asked_for_in_one_command(tmp_path):
     with pytest.raises(InputError, match="have no order yet") as refused:
         judged(str(path))
     refused.value.for_shell()
-    assert "--order bad,good,ok" in str(refused.value)
+    # Nothing tells the order: a guess would be followed.
+    assert "--order WORST,..,BEST; they are: bad, good, ok" in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +247,10 @@ def test_yes_and_no_are_no_scale_and_unread_cells_are_counted():
     ("change", "options", "words"),
     [
         ({}, {"judge": ["nobody"]}, "there is no column 'nobody'"),
-        ({}, {"scale": "5-1"}, "a scale is two ends"),
+        ({}, {"scale": "5-5"}, "a scale is two ends"),
+        ({}, {"scale": "1.2.3-5"}, "a scale is two ends"),
+        ({}, {"human": ["judge"]}, "named in two roles"),
+        ({}, {"judge": ["expert1"], "human": ["judge"]}, "judge has a value in every row"),
         ({}, {"scale": "1-4"}, "outside its scale 1-4"),
         ({}, {"tie": "draw"}, "a tie .* is a verdict on a pair"),
         ({}, {"pairs": ["model"]}, "a pair has two sides"),

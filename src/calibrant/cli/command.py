@@ -39,14 +39,21 @@ def chosen_reading(question: QuestionError) -> dict[str, Any] | None:
             click.echo(key, err=True)
             reading = question.readings[int(key) - 1]
             modes = [
-                (f"--{n}",) if v is True else (f"--{n}", v) for n, v in reading.options.items()
+                (f"--{n}",) if v is True else (f"--{n}", v)
+                for n, v in _typed(reading.options).items()
             ]
             words = shlex.join(word for mode in modes for word in mode)
             click.echo(printable(f"Read with {words}"), err=True)
-            return dict(reading.options)
+            return _typed(reading.options)
         if key in ("q", "Q", "\x03", "\x04", "\x1b"):
             click.echo("q", err=True)
             return None
+
+
+def _typed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as they are typed: lists with commas."""
+    lists = {name: ",".join(value) for name, value in options.items() if isinstance(value, list)}
+    return {**options, **lists}
 
 
 _TYPED = "calibrant.typed"
@@ -213,7 +220,7 @@ class VerbCommand(click.Command):
         """Return the call that was typed with further options."""
         typed = click.get_current_context().meta[_TYPED]
         words = ["calibrant", *self.words.split(), *typed]
-        for name, value in more.items():
+        for name, value in _typed(more).items():
             if texts.get(name) is None:
                 words.append(f"--{self.verb.parameters[name].word}")
                 words += [] if value is True else [value]
