@@ -26,7 +26,7 @@ _NUMBERS = re.compile(
 _STARS = re.compile(r"([^\w\s])\1*([^\w\s])?\2*")
 _SIDE = re.compile(
     r"[^\w+-]*(?:(?:model|assistant|response|answer|output|option|system|side)[\s_-]*)?"
-    r"(a|b|left|right|first|second)\W*"
+    r"(a|b|left|right|first|second)\W*(?:(?:wins?|won|is better|better)\W*)?"
 )
 _COMPARED = re.compile(r"\W*(a|b)\s*([<>=≻≺≈]+)\s*(?:a|b)\W*")
 _FIRST_SIDE = frozenset({"a", "left", "first"})
@@ -127,7 +127,8 @@ def _with_one_top(
 ) -> tuple[dict[str, float], float | None]:
     """Return numbers that are parts of one whole, or shares where they are not."""
     tops = {top for _, top in chosen.values() if top}
-    bare = [number for number, top in chosen.values() if top is None]
+    # -1 is a code for no number, whatever the others are a share of.
+    bare = [number for number, top in chosen.values() if top is None and number != -1]
     single = next(iter(tops)) if len(tops) == 1 else None
     if not tops or (single and (not bare or 1 < max(bare) <= single)):
         return {text: number for text, (number, _) in chosen.items()}, single

@@ -121,10 +121,10 @@ def _rater_columns(
         return None
     models = [name for name in (columns.model or called(flat, "model"),) if name]
     models = models or [*(side_columns(frame, flat) or ())]
+    rated = frame if unknown else frame.filter(pl.col(columns.human[0]).is_not_null())
     for item in sorted(flat, key=lambda name: -distinct[name]):
         keys = [item, *(name for name in models if name != item)]
-        groups = frame.select(keys).n_unique()
-        if groups > _REPEATED * frame.height and not unknown:
+        if rated.select(keys).n_unique() > _REPEATED * rated.height and not unknown:
             continue
         for rater in (name for name in raters if name not in keys):
             if frame.select(*keys, rater).n_unique() < frame.height:
@@ -132,15 +132,14 @@ def _rater_columns(
             values = [n for n in flat if n not in (*keys, rater) and is_scored(frame[n])]
             if unknown and values:
                 return keys, rater, values[0]
-            if not unknown and _is_per_item(frame, keys, columns, groups):
+            if not unknown and _is_per_item(frame, keys, columns):
                 return keys, rater, columns.human[0]
     return None
 
 
-def _is_per_item(
-    frame: pl.DataFrame, keys: Sequence[str], columns: JudgeColumns, groups: int
-) -> bool:
+def _is_per_item(frame: pl.DataFrame, keys: Sequence[str], columns: JudgeColumns) -> bool:
     """Return whether the judge scored items, and people's ratings of an item differ."""
+    groups = frame.select(keys).n_unique()
     single = frame.select(*keys, *columns.judge).n_unique() == groups
     varied = frame.select(columns.judge).n_unique() > 1
     return single and varied and frame.select(*keys, *columns.human).n_unique() > groups

@@ -5,8 +5,10 @@ All columns are read together, and asked about where two readings are left.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -29,6 +31,7 @@ from calibrant.data.judge_cells import (
     read_yes_no,
     side_values,
     usual_ends,
+    word_value,
 )
 from calibrant.data.judge_shape import JudgeColumns
 from calibrant.data.reading.names import name_roles
@@ -87,13 +90,13 @@ class Verdicts:
                 ("sides of a pair, C is a tie", {"tie": "c"}),
                 ("grades, the worst first", {"order": ["c", "b", "a"]}),
             )
-        if {1.0, 2.0} <= numbers <= {1.0, 1.5, 2.0} and not (
+        if {1.0, 2.0} <= numbers <= {0.0, 1.0, 1.5, 2.0} and not (
             stated or columns.scale or columns.order
         ):
             self._ask(
                 "are 1 and 2 the sides of a pair, or ratings?",
                 ("sides of a pair: the first, the second, 0 or 1.5 for a tie", {"tie": "tie"}),
-                ("ratings from 1 to 2", {"scale": "1-2"}),
+                ("ratings", {"scale": f"{min(numbers):g}-2"}),
             )
         if stated or (letters and not numbers - {0.0}):
             self.scales = {name: RatingScale() for name in self.cells}
@@ -195,8 +198,11 @@ class Verdicts:
         """Return the number of each text, and the scale, or its top, where texts say it."""
         total = sum(counts.values())
         if {*order} & counts.keys():
-            missing = [w for w, n in counts.items() if w not in order and n >= _USUAL * total]
-            if missing:
+            # A word that may be no verdict is counted as unread.
+            usual = [w for w, n in counts.items() if w not in order and n >= _USUAL * total]
+            if missing := [
+                word for word in usual if len(usual) > 1 or word_value(word) is not None
+            ]:
                 rule = f"{counts[missing[0]]:,} cells of {name} are {missing[0]!r}"
                 hint = Hint(
                     "name all words with {order}, or empty these cells", order="WORST,..,BEST"
@@ -205,6 +211,8 @@ class Verdicts:
             low = float(len(order) > 2)
             scale = RatingScale(low, len(order) - 1 + low, order)
             return {word: place + low for place, word in enumerate(order)}, scale, None
+        if not is_numeric([*counts]):
+            counts = {word: count for word, count in counts.items() if word != "-1"}
         if yes_no := read_yes_no(counts):
             if name_roles(name).wrong >= 2:
                 worst, best = sorted(yes_no, key=yes_no.__getitem__)[:: len(yes_no) - 1]
@@ -216,7 +224,8 @@ class Verdicts:
             return yes_no, YES_NO, None
         levels, top = read_numbers(counts)
         others = len(counts) - len(levels)
-        if levels and (others <= _CODES or 2 * sum(counts[word] for word in levels) >= total):
+        few = len(levels) > 1 and others <= _CODES
+        if few or 2 * sum(counts[word] for word in levels) >= total:
             return levels, None, top
         if (stars := read_stars(counts)) or 1 < len(counts) <= _MOST_WORDS:
             return stars, None, None
@@ -228,16 +237,33 @@ class Verdicts:
     ) -> NoReturn:
         """Ask for the order of words: by what they usually mean, or by what others give there."""
         words = sorted({word for part in open_words.values() for word in part})
-        others, mean = [*values.values()], dict[str, float]()
+        others, mean, error = [*values.values()], dict[str, float](), dict[str, float]()
         for word in words if others else []:
             rows = np.any(
                 [(self.cells[name] == word).fill_null(False) for name in open_words], axis=0
             )
             beside = np.concatenate([column[rows] for column in others])
-            if np.isfinite(beside).sum() >= _CODES:
-                mean[word] = float(np.nanmean(beside))
+            beside = beside[np.isfinite(beside)]
+            if beside.size >= _CODES:
+                mean[word], error[word] = (
+                    float(beside.mean()),
+                    float(beside.std() / beside.size**0.5),
+                )
         rule = f"the words of {' and '.join(open_words)} have no order yet"
-        if order := in_order(words, mean):
+        ends = [[word for word in words if word_value(word) == end] for end in (0.0, 1.0)]
+        other = [word for word in words if word_value(word) is None]
+        if list(map(len, (*ends, other))) == [1, 1, 1] and len(words) == 3:
+            (no,), (yes,) = ends
+            self._ask(
+                rule,
+                (f"{other[0]} is no verdict, and counts as empty", {"order": [no, yes]}),
+                (f"{other[0]} lies between {no} and {yes}", {"order": [no, *other, yes]}),
+            )
+        order, by_mean = in_order(words, {}), in_order(words, mean) or []
+        steps = pairwise(by_mean if order is None else [])
+        if all(mean[b] - mean[a] > 2 * math.hypot(error[a], error[b]) for a, b in steps):
+            order = order or by_mean
+        if order:
             raise QuestionError(
                 f"{rule}: are these from the worst to the best?",
                 readings=[PossibleReading(", ".join(order), {"order": order})],
@@ -257,7 +283,11 @@ class Verdicts:
             raise InputError(f"a scale is two ends, got {text!r}", hint=hint)
         low, high = sorted(float(end) for end in ends.groups())
         every = np.concatenate([values[name] for name in names])
-        coded = np.nanmax(every, initial=-np.inf) >= 2 and not (every < -1).any()
+        peers = [n for n in self.cells if (n in self.columns.judge) != (option == "scale")]
+        alone = not any((self.cells[name] == "-1").any() for name in peers)
+        coded = not (every < -1).any() and (
+            alone or bool({*every[np.isfinite(every)]} - {-1.0, 0.0, 1.0})
+        )
         for name in names:
             column = values[name]
             codes = np.isin(column, [0, -1]) & (column < low) if text else (column == -1) & coded
