@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
 import polars as pl
-from msgspec import structs
 
 from calibrant.data.judge_table import JudgeColumns, read_judge_table
-from calibrant.findings.claims.judge import LEVEL, MODEL_LEVEL, joined_claims
+from calibrant.findings.claims.judge import MODEL_LEVEL, POSITION_LEVEL, joined_claims
 from calibrant.labels.judge_entry import JudgeView, judge_entry
-from calibrant.labels.people_ratings import contrast, sign_test
+from calibrant.labels.judge_leans import one_order_lean, sign_test
+from calibrant.labels.people_ratings import contrast
 from calibrant.metrics.stats.judges import agreement, quadratic_kappa, row_mean
 from calibrant.verbs.judge import judge
 from simulations.claims.harness import Said, World
@@ -31,7 +32,9 @@ class Ratings:
     `gap`: the best model's quality over the others'; `favour`: what the judge adds for it;
     `level`, `slope`: where the judge starts, and what it makes of a point of quality; `noise_judge`
     and `noise_people`: spread of their errors; `good`: mean quality, near the top where large;
-    `twin`: people's errors of one answer are not independent.
+    `rare`: share of answers below 5, of which the judge sees six in ten; `together`: answers to a
+    question, which is named and which the judge reads too high or too low as a whole; `who`: all
+    rate all, two each of 12 or of 40 people, a third on few rows, or where two disagree.
     """
 
     models: int = 2
@@ -44,30 +47,68 @@ class Ratings:
     good: float = 3.2
     people: int = 2
     binary: bool = False
+    rare: float = 0.0
+    together: int = 1
+    who: str = "all"
 
     def drawn(self, rng, n):
         """Return model codes, scores, and ratings of `people`."""
-        model = rng.integers(0, self.models, n)
+        model, noise_judge = rng.integers(0, self.models, n), self.noise_judge
         quality = 0.9 * rng.standard_normal(n) + self.gap * (model == 0)
+        if self.rare:
+            return model, *self._nearly_all_alike(rng, n)
         judge_sees = self.good + self.level + self.slope * quality + self.favour * (model == 0)
-        score = judge_sees + self.noise_judge * rng.standard_normal(n)
+        if self.together > 1:
+            judge_sees = judge_sees + noise_judge * rng.standard_normal(n)[self.questions(n)]
+        score = judge_sees + noise_judge * rng.standard_normal(n)
         errors = self.noise_people * rng.standard_normal((n, self.people))
         people = (self.good + quality)[:, None] + errors
         if self.binary:
             return model, (score > 3.5).astype(float), (people > 3.5).astype(float)
         return model, np.clip(np.round(score), 1, 5), np.clip(np.round(people), 1, 5)
 
+    def _nearly_all_alike(self, rng, n):
+        bad, seen = rng.random(n) < self.rare, rng.random(n) < 0.6
+        below = np.clip(np.round(2.5 + 0.7 * rng.standard_normal((n, self.people))), 1, 4)
+        # So many false alarms that it is neither lenient nor harsh.
+        alarm = rng.random(n) < 1.65 * self.rare
+        score = np.where(np.where(seen, bad, alarm), 3.0, 5.0)
+        return score, np.where(bad[:, None], below, 5.0)
+
+    def questions(self, n):
+        """Return what each row is about."""
+        return np.arange(n) // self.together
+
+    def columns(self, rng, people):
+        """Return people's ratings as they stand in a table."""
+        n = len(people)
+        if self.who == "disputed":
+            third = np.where(people[:, 0] != people[:, 1], people[:, 2], np.nan)
+            return np.column_stack([people[:, :2], third])
+        if self.who == "few":
+            return np.column_stack(
+                [people[:, :2], np.where(rng.random(n) < 0.03, people[:, 2], np.nan)]
+            )
+        if self.who == "all":
+            return people
+        crowd = int(self.who)
+        found, raters = np.full((n, crowd), np.nan), rng.random((n, crowd)).argsort(axis=1)
+        for place, rating in enumerate(people.T):
+            found[np.arange(n), raters[:, place]] = rating
+        return found
+
 
 @cache
 def truth(world):
     """Return what is true of a world: from many items."""
-    model, score, people = world.drawn(np.random.default_rng(99), MANY)
-    y = people.mean(axis=1)
+    rng = np.random.default_rng(99)
+    model, score, people = world.drawn(rng, MANY)
     part = slice(0, 100_000)
-    kappa, among = agreement(quadratic_kappa, score[part], people[part])
+    y = row_mean(people if world.who != "disputed" else world.columns(rng, people))
+    agreed = agreement(quadratic_kappa, score[part], people[part]) if world.people > 1 else None
     return {
         "lenience": float((score - y).mean()),
-        "agreement": 0.0 if among is None else float(kappa[0] - among[0]),
+        "agreement": 0.0 if agreed is None else float(agreed[0][0] - agreed[1][0]),
         "models": [float(y[model == code].mean()) for code in range(world.models)],
         "meaning": {value: float(y[score == value].mean()) for value in np.unique(score)},
     }
@@ -98,9 +139,16 @@ def at_agreement(world, target):
 @cache
 def _table(world):
     """Return a table of a world as it is read: reading is the same for all of them."""
-    model, score, people = world.drawn(np.random.default_rng(7), ITEMS)
-    columns = {f"p{k}": people[:, k] for k in range(world.people)}
-    frame = pl.DataFrame({"model": _names(model), "judge": score, **columns})
+    rng = np.random.default_rng(7)
+    model, score, people = world.drawn(rng, ITEMS)
+    # A rating that few have: the ends of both scales are the same in all tables.
+    score[:2], people[:2] = (
+        (0, 1) if world.binary else (1, 5),
+        ((0,), (1,)) if world.binary else ((1,), (5,)),
+    )
+    seen = world.columns(rng, people)
+    columns = {f"p{k}": person for k, person in enumerate(seen.T)}
+    frame = pl.DataFrame({"model": _names(model), "judge": score, **columns}, nan_to_null=True)
     return read_judge_table(frame, JudgeColumns(judge=["judge"], human=list(columns)))
 
 
@@ -112,12 +160,12 @@ def _view(rng, world, n):
     """Return a judge beside people who rated `n` rows, and what they would say of all."""
     model, score, people = world.drawn(rng, ITEMS)
     rated = np.isin(np.arange(ITEMS), rng.choice(ITEMS, n, replace=False))
-    table = structs.replace(
-        _table(world),
-        scores={"judge": score},
-        people=np.where(rated[:, None], people, np.nan),
-        sides=np.unique(_names(model), return_inverse=True)[1][:, None],
-    )
+    people = world.columns(rng, people)
+    table = copy(_table(world))
+    table.scores = {"judge": score}
+    table.people = np.where(rated[:, None], people, np.nan)
+    table.sides = np.unique(_names(model), return_inverse=True)[1][:, None]
+    table.item = world.questions(ITEMS)
     return JudgeView(table, "judge", score, table.scales["judge"]), people
 
 
@@ -163,8 +211,8 @@ def _said(claim, known, world, span, entry):
         inside = most.low <= known["meaning"][most.score] <= most.high
         yield Said(claim.id, True, not inside)
     elif claim.id == "judge.favours":
-        mine = world.favour * (1 if claim.subject.get("model") == "m0" else -1)
-        yield Said(claim.id, shown, mine * (claim.value or 0.0) <= 0)
+        best = claim.subject.get("model") == "m0"
+        yield Said(claim.id, shown, not best or world.favour * (claim.value or 0.0) <= 0)
     elif claim.id == "judge.model_better":
         place = {f"m{code}": mean for code, mean in enumerate(known["models"])}
         losers = claim.subject.get("b", ()) if shown else ()
@@ -172,61 +220,67 @@ def _said(claim, known, world, span, entry):
         yield Said(claim.id, shown, wrong)
 
 
-def _pair_columns(rng, *, judge_first, people_longer, judge_longer, both, rated, n):
+def _pair_columns(
+    rng, *, judge_first, people_first, people_longer, judge_longer, first_better, order, rated, n
+):
     """Return verdicts on pairs as a table has them.
 
-    `judge_first`: chance that a doubtful verdict (three in ten) goes to the first place;
-    `people_longer`, `judge_longer`: share of pairs of which people, and a judge, take the longer.
+    `judge_first`, `people_first`: chance that a doubtful verdict (three in ten) goes to the first
+    place; `people_longer`, `judge_longer`: share of pairs of which people, and a judge, take the
+    longer; `first_better`: share of pairs in which the first side is better; `order`: both orders
+    are judged, one of them, or the first side always stands first.
     """
-    better = rng.random(n) < 0.5
+    better = rng.random(n) < first_better
     longer = np.where(better, rng.random(n) < people_longer, rng.random(n) >= people_longer)
     sure = rng.random(n) < 0.7
     lean = rng.random(n) < judge_longer
 
-    def verdict(first):
-        doubtful = np.where(rng.random(n) < judge_first, first, ~first)
-        doubtful = np.where(rng.random(n) < 0.5, doubtful, np.where(lean, longer, ~longer))
-        return np.where(sure, better, doubtful)
+    def verdict(first, chance):
+        doubtful = np.where(rng.random(n) < chance, first, ~first)
+        return np.where(rng.random(n) < 0.5, doubtful, np.where(lean, longer, ~longer))
 
-    first = rng.random(n) < 0.5
+    first = rng.random(n) < 0.5 if order != "fixed" else np.ones(n, bool)
     seen = rng.random(n) < rated
     words = np.array(["B", "A"])
+    person = better
+    if people_first != 0.5:
+        place = np.where(rng.random(n) < people_first, first, ~first)
+        person = np.where(rng.random(n) < 0.7, better, place)
     columns = {
-        "judge": words[verdict(first).astype(int)],
-        "person": np.where(seen, words[better.astype(int)], ""),
+        "judge": words[np.where(sure, better, verdict(first, judge_first)).astype(int)],
+        "person": np.where(seen, words[person.astype(int)], ""),
         "long_a": np.where(longer, 20, 10), "long_b": np.where(longer, 10, 20),
-        "other": words[verdict(~first).astype(int)],
+        "other": words[np.where(sure, better, verdict(~first, judge_first)).astype(int)],
         "first": words[first.astype(int)],
     }  # fmt: skip
-    if both:
+    if order == "both":
         # The other order of the same pair, shown in the order A, B.
-        columns["judge"] = words[verdict(np.ones(n, bool)).astype(int)]
-        columns["other"] = words[verdict(np.zeros(n, bool)).astype(int)]
+        for name, shown in (("judge", np.ones(n, bool)), ("other", np.zeros(n, bool))):
+            verdicts = np.where(sure, better, verdict(shown, judge_first))
+            columns[name] = words[verdicts.astype(int)]
     return columns
 
 
-def _position(rng, *, judge_first, both, **world):
+def _position(rng, *, judge_first, order, **world):
     """Return whether a lean to a place is shown: the test that the claim makes."""
-    columns = _pair_columns(rng, judge_first=judge_first, both=both, **world)
+    columns = _pair_columns(rng, judge_first=judge_first, order=order, **world)
     score, other, first = (columns[name] == "A" for name in ("judge", "other", "first"))
-    if both:
-        up, down = score & ~other, ~score & other
+    if order == "both":
+        value = float((score * 1 - other).sum())
+        shown = sign_test(score * 1.0 - other) <= POSITION_LEVEL
     else:
-        person, seen = columns["person"] == "A", columns["person"] != ""
-        up, down = (seen & (score != person) & ((score == first) == side) for side in (True, False))
-    shown = sign_test(up * 1.0 - down) <= LEVEL
-    return Said(
-        "judge.position", shown, (judge_first - 0.5) * (int(up.sum()) - int(down.sum())) <= 0
-    )
+        lean = one_order_lean(score * 1.0, first * 1.0, np.zeros((score.size, 0), int))
+        value, shown = lean.value or 0.0, lean.p is not None and lean.p <= POSITION_LEVEL
+    return Said("judge.position", shown, (judge_first - 0.5) * value <= 0)
 
 
-def _pairs(rng, *, judge_first, judge_longer, both, **world):
+def _pairs(rng, *, judge_first, judge_longer, order, **world):
     """Yield the claims on pairs: which place, and which length, the judge leans to."""
-    world |= {"judge_first": judge_first, "judge_longer": judge_longer, "both": both}
+    world |= {"judge_first": judge_first, "judge_longer": judge_longer, "order": order}
     columns = _pair_columns(rng, **world)
-    order = {"swapped": "other"} if both else {"first": "first"}
+    shown = {"swapped": "other"} if order == "both" else {"first": "first"}
     found = judge(pl.DataFrame(columns), judge=["judge"], human=["person"],
-                  features=["long_a", "long_b"], existing="random", **order)  # fmt: skip
+                  features=["long_a", "long_b"], existing="random", **shown)  # fmt: skip
     for claim in found.claims:
         shown, value = claim.outcome == "shown", claim.value or 0.0
         if claim.id == "judge.position":
@@ -235,7 +289,8 @@ def _pairs(rng, *, judge_first, judge_longer, both, **world):
             yield Said(claim.id, shown, (judge_longer - 0.5) * value <= 0)
 
 
-_EVEN = {"judge_first": 0.5, "people_longer": 0.5, "judge_longer": 0.5}
+_EVEN = {"judge_first": 0.5, "people_first": 0.5, "people_longer": 0.5, "judge_longer": 0.5,
+         "first_better": 0.5}  # fmt: skip
 _POWER = ("judge.favours", "judge.model_better")
 
 
@@ -275,6 +330,29 @@ def worlds():
     ahead = Ratings(models=4, gap=0.8)
     yield _world("one of four is better by .8, 300 rated", ahead, 300, _POWER[1:])
     yield from _pair_worlds()
+    yield from _harder_worlds()
+
+
+def _harder_worlds():
+    """Yield people who do not all rate all, rows that hang together, and rare ratings."""
+    asked = Ratings(together=5)
+    table = {
+        "five answers to a question, named": asked,
+        "five answers to a question, named, one model better": replace(asked, gap=1.0),
+        "two each of 12 people": Ratings(who="12"),
+        "two each of 12 people, a poor judge": Ratings(who="12", noise_judge=1.3),
+        "two each of 40 people, the better model": Ratings(who="40", gap=1.0),
+        "a third person on few rows, a poor judge": Ratings(who="few", people=3, noise_judge=1.3),
+        "a third person where two disagree": Ratings(who="disputed", people=3),
+        "95 in 100 ratings are 5": Ratings(rare=0.05),
+        "90 in 100 ratings are 5, four models": Ratings(rare=0.1, models=4),
+        "3 in 100 are no, four models": Ratings(binary=True, good=5.7, models=4),
+    }
+    for name, world in table.items():
+        for n in (100, 300):
+            yield _world(f"{name}, {n} rated", world, n)
+    three = Ratings(models=3, favour=0.8)
+    yield _world("one of three is favoured by .8, 300 rated", three, 300, _POWER[:1])
 
 
 def _world(name, world, n, power=()):
@@ -284,23 +362,29 @@ def _world(name, world, n, power=()):
 
 
 def _pair_worlds():
-    for both in (True, False):
-        order = "both orders" if both else "one order"
+    for order in ("both", "one"):
+        title = f"{order} orders" if order == "both" else "one order"
         for name, lean in {
             "no lean": {},
             "people prefer the longer": {"people_longer": 0.75},
             "people prefer the shorter": {"people_longer": 0.25},
         }.items():
             for n in (100, 400):
-                yield _pair_world(f"pairs, {name}, {order}, {n}", both, n, lean)
+                yield _pair_world(f"pairs, {name}, {title}, {n}", order, n, lean)
         lean = {"judge_first": 0.8}
-        yield _pair_world(f"pairs, a doubt goes to the first in 80 %, {order}, 400", both, 400,
+        yield _pair_world(f"pairs, a doubt goes to the first in 80 %, {title}, 400", order, 400,
                           lean, ("judge.position",))  # fmt: skip
     lean = {"judge_longer": 1.0}
-    yield _pair_world("pairs, a doubt goes to the longer, 400", True, 400, lean, ("judge.length",))
+    name = "pairs, a doubt goes to the longer, 400"
+    yield _pair_world(name, "both", 400, lean, ("judge.length",))
+    lean = {"people_first": 0.8}
+    yield _pair_world("pairs, people lean to the first, one order, 400", "one", 400, lean)
+    better = {"first_better": 0.7}
+    yield _pair_world("pairs, the first side is better, one order, 400", "one", 400, better)
+    yield _pair_world("pairs, the better is always first, 400", "fixed", 400, better)
 
 
-def _pair_world(name, both, n, lean, power=()):
-    options = {**_EVEN, **lean, "both": both, "rated": 0.8, "n": n}
+def _pair_world(name, order, n, lean, power=()):
+    options = {**_EVEN, **lean, "order": order, "rated": 0.8, "n": n}
     alone = ("judge.position", partial(_position, **options), ALIKE)
     return World(name, partial(_pairs, **options), power, RUNS, alone)

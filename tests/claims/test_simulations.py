@@ -5,9 +5,9 @@ import pkgutil
 
 import numpy as np
 import pytest
+from simulations import claims
 
 from calibrant.findings.claims import checks, declared
-from simulations import claims
 
 checks.load()
 NAMES = {rule.id for rule in declared()}

@@ -46,7 +46,8 @@ def lines_of(document, **options):
 def all_views(name, document, folder="no folder"):
     # The command in the short view names the folder of the test.
     check(f"{name}.txt", lines_of(document, width=SHORT).replace(f"{folder}/", "", 1))
-    check(f"{name}.full.txt", lines_of(document, width=WIDTH, full=True))
+    full = lines_of(document, width=WIDTH, full=True)
+    check(f"{name}.full.txt", full.replace(f"{folder}/", "").replace(f"{folder}", ""))
     check(f"{name}.md", render_markdown(plain(document)))
 
 

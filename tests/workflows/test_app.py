@@ -201,7 +201,7 @@ def test_a_decision_that_cannot_be_saved_shows_no_program_that_loads_it(table):
 
 
 def test_empty_settings_show_words_or_an_example():
-    forms = [form_of(tab, State()) for tab in TABS if tab.verb]
+    forms = [form_of(tab.verb, State()) for tab in TABS if tab.verb]
     hints = {field["name"]: field["hint"] for form in forms for field in form}
     assert hints["audit.judge"] == "Name of a model"
     assert hints["decide.max_error"] == "Between 0 and 1"

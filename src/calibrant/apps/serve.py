@@ -18,7 +18,7 @@ from calibrant.apps.serving.replies import Served
 from calibrant.apps.serving.watching import Watch
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.event_loop import OwnLoop
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.loopback import until_stopped
 from calibrant.core.shared_options import source, written
 from calibrant.core.verb import Option, verb
@@ -264,6 +264,13 @@ def open_engine(
     # Map and policy come from the same labels, so they know model and method by the same names.
     names = fitted_on.get("method")
     mends = {} if mend is None else {n: load_mend(mend, model=n, method=names) for n in models}
+    alone = [loaded.mend] if isinstance(loaded, MendedPolicy) else []
+    for fitted in (*mends.values(), *alone):
+        low, high = fitted.fitted_on.get("people_scale", (0.0, 1.0))
+        if (low, high) != (0.0, 1.0):
+            rule = f"it says how people rate from {low:g} to {high:g}, not how often they say yes"
+            hint = Hint("make one with {0}", Call("mend", "TABLE"))
+            raise InputError(rule, source=str(mend or policy), hint=hint)
     if recipe["not_live"] is None:
         rule = f"the policy does not say how {{}} is asked, but {', '.join(recipe['models'])}"
         require_known(models, recipe["models"], rule, source=str(policy))

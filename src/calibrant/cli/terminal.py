@@ -224,7 +224,10 @@ def emit(result: Result, outputs: Mapping[str, Any], *, available: Collection[st
     more = "   ".join(words for name, words in _MORE.items() if name in available)
     for block in terminal_blocks(result.to_dict(), width=console.width, more=more, **view):
         print_block(console, block)
-    for path in (json, html):
-        if path is not None:
-            # A name in brackets is no style.
-            console.print(printable(f"written: {path}"), highlight=False, markup=False)
+    data = result.get("data")
+    files = dict(data.get("written", {})) if isinstance(data, Mapping) else {}
+    files |= {path: "" for path in (json, html) if path is not None}
+    for path, words in files.items():
+        # A name in brackets is no style.
+        text = f"written: {path} ({words})" if words else f"written: {path}"
+        console.print(printable(text), highlight=False, markup=False)

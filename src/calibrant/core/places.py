@@ -2,10 +2,12 @@
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module, util
+from itertools import chain, count
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -128,31 +130,55 @@ def check_output_folder(path: str | Path, *, of: Path | None = None) -> None:
 
 
 def check_kept(read: Iterable[Any], written: Iterable[Any]) -> None:
-    """Refuse to write over a file that is read: what a user gave is never changed.
+    """Refuse to write over a file that is read, and one file for two results.
 
     Parameters
     ----------
     read, written
         What the arguments hold: a path, several, or anything that is none.
+
+    Examples
+    --------
+    >>> check_kept([], ["map.json", "./map.json"])
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: map.json: cannot be written: two results would go there
+      -> name another place
     """
-    inputs = [path for value in read for path in _files(value)]
-    for path in (path for value in written for path in _files(value)):
-        if any(os.path.samefile(path, selection) for selection in inputs):
+    inputs = [path for value in read for path in _paths(value) if os.path.isfile(path)]
+    results: list[Path] = []
+    for path in (path for value in written for path in _paths(value)):
+        if any(_is_same(path, selection) for selection in inputs):
             raise _refusal(path, "it is an input, which is never written over")
+        if any(_is_same(path, selection) for selection in results):
+            raise _refusal(path, "two results would go there")
+        results.append(path)
 
 
-def _files(value: Any) -> list[Path]:
+def _paths(value: Any) -> list[Path]:
     several = value if isinstance(value, list | tuple) else [value]
-    paths = [Path(item) for item in several if isinstance(item, str | Path) and str(item) != "-"]
-    try:
-        return [path for path in paths if path.is_file()]
-    except (OSError, ValueError):
-        return []  # a name that no system takes is refused where it is opened
+    return [Path(item) for item in several if isinstance(item, str | Path) and str(item) != "-"]
+
+
+def _is_same(a: Path, b: Path) -> bool:
+    """Return whether both name one file, or will; a device takes what several write."""
+    if os.path.isfile(a) and os.path.isfile(b):
+        return os.path.samefile(a, b)
+    return os.path.abspath(a) == os.path.abspath(b) and not os.path.exists(a)
+
+
+def free_name(name: str) -> str:
+    """Return a name, with a number where a file has it already."""
+    place = Path(name)
+    numbered = (place.with_stem(f"{place.stem}{number}") for number in count(2))
+    return str(next(path for path in chain([place], numbered) if not path.exists()))
 
 
 @contextmanager
-def writing(path: str | Path) -> Iterator[None]:
+def writing(path: str | Path) -> Iterator[Path]:
     """Turn what the system says against a write into a message that names the place.
+
+    What is written to the place that it yields is there as a whole, or what was there before is.
 
     Examples
     --------
@@ -163,11 +189,24 @@ def writing(path: str | Path) -> Iterator[None]:
     calibrant.core.errors.InputError: /dev/full: cannot be written: No space left on device
       -> name another place
     """
+    place = Path(os.path.realpath(path))
+    # A device or a pipe is written to; a file where no other may be made is written over.
+    whole = not os.path.exists(place)
+    whole |= os.path.isfile(place) and os.access(place.parent, os.W_OK)
+    fresh = place.with_name(f".{os.urandom(8).hex()}.new") if whole else place
     try:
-        yield
+        yield fresh
+        if whole and fresh.exists():
+            with suppress(FileNotFoundError):
+                shutil.copymode(place, fresh)
+            os.replace(fresh, place)
     except OSError as error:
         check_output(path)
         raise _refusal(Path(path), error.strerror or str(error)) from None
+    finally:
+        if whole:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
 
 
 def _exists(path: Path) -> bool:

@@ -41,7 +41,9 @@ def checked(option: Option, name: str, value: Any, base: Any) -> Any:
         raise _refused(name, "is a path", _shown(value))
     if option.place:
         _check_places(option, name, value)
-        return value
+        # One file may stand alone, as one name may.
+        several = option.kind == "several" and not option.argument
+        return [value] if several and isinstance(value, str | Path) else value
     if option.kind in _READ:
         return _READ[option.kind](option, name, value)
     if option.kind == "name or number" and not isinstance(value, Real | str):

@@ -17,6 +17,10 @@ from calibrant.data.text_tables import read_cells
 
 # Letters that a cell of a workbook can hold, and those of a cell that a message shows.
 LONGEST_CELL, _SHOWN = 32_000, 80
+_UNLIKE = (
+    "is it a batch of this table? Sort whole rows, give a rating once, and leave out a column that "
+    "a program wrote anew"
+)
 
 
 def number_column(frame: pl.DataFrame) -> str:
@@ -57,24 +61,11 @@ def with_batch(frame: pl.DataFrame, batch: Any, people: Sequence[str]) -> pl.Dat
     if not rows:
         hint = f"write ratings into the column {', '.join(people)}"
         raise InputError("no rating is filled in", source=source, hint=hint)
-    text = flat_table(frame).cast(pl.String)
-    places = [_place(filled[key][row], frame.height, source, row) for row in rows]
-    for name in (name for name in filled.columns if name in frame.columns and name not in people):
-        for row, place, new, old in zip(
-            rows, places, filled[name][rows], text[name][places], strict=True
-        ):
-            if not same_text(new or None, old or None):
-                rule = (
-                    f"row {place + 1} of the table has {_cut(old)} in column {name}, and the batch "
-                    f"has {_cut(new)}"
-                )
-                hint = (
-                    "sort whole rows; is it a batch of this table? A column that a program wrote "
-                    "anew may be left out of the batch"
-                )
-                raise InputError(rule, source=source, row=row + 1, hint=hint)
-    ratings = (_ratings(name, rows, places, filled, text, source) for name in people)
-    return frame.with_columns(ratings)
+    lines = [(row, _place(filled[key][row], frame.height, source, row)) for row in rows]
+    shared = [name for name in filled.columns if name in frame.columns]
+    text = flat_table(frame.select(shared)).cast(pl.String)
+    merged = [_merged(filled[name], text[name], lines, source) for name in shared]
+    return frame.with_columns(column for column in merged if column.name in people)
 
 
 def _place(cell: str | None, height: int, source: str, row: int) -> int:
@@ -89,40 +80,44 @@ def _place(cell: str | None, height: int, source: str, row: int) -> int:
     return int(number) - 1
 
 
-def _ratings(
-    name: str, rows: Sequence[int], places: Sequence[int], filled: pl.DataFrame, text: pl.DataFrame,
-    source: str,
-) -> pl.Series:  # fmt: skip
-    """Return a person's column with the new ratings; another one in the same place is refused."""
-    column, known = text[name].to_list(), cell_texts(text[name]).to_list()
-    new, came = cell_texts(filled[name]).to_list(), dict[int, int]()
-    for row, place in zip(rows, places, strict=True):
-        if new[row] is None:
-            continue
-        if known[place] is not None and not same_text(new[row], known[place]):
-            where = f"row {came[place] + 1} of the batch" if place in came else "the table"
-            where += "" if place in came else " or a batch before this one"
-            rule = (
-                f"{name} rates row {place + 1} of the table {_cut(new[row])}, and {where} has "
-                f"{_cut(known[place])}"
-            )
-            raise InputError(rule, source=source, row=row + 1, hint="leave one of them empty")
-        column[place], known[place], came[place] = filled[name][row], new[row], row
-    return pl.Series(name, column, dtype=pl.String)
+def _merged(
+    filled: pl.Series, text: pl.Series, lines: Sequence[tuple[int, int]], source: str
+) -> pl.Series:
+    """Return a column with the cells of a batch; one that stands there otherwise is refused."""
+    cells, new, came = cell_texts(text), cell_texts(filled).to_list(), dict[int, int]()
+    # 0 in all rows that were given out, among higher numbers, says that nobody rated them.
+    before = {cells[place] for row, place in lines if new[row] is not None}
+    if before in ({"0"}, {"-1"}) and (cells.cast(pl.Float64, strict=False) > 1).any():
+        cells = cells.set(cells.is_in([*before]).fill_null(False), None)
+    column, texts = text.to_list(), cells.to_list()
+    for row, place in lines:
+        if not same_text(new[row], texts[place]):
+            where = "the table or an earlier batch"
+            where = f"row {came[place] + 1} of this batch" if place in came else where
+            number, cell = f"{text.name} of row {place + 1} of the table", _cut(new[row])
+            rule = f"{number} is {cell} here, and {_cut(texts[place])} in {where}"
+            raise InputError(rule, source=source, row=row + 1, hint=_UNLIKE)
+        if new[row] is not None:
+            column[place], texts[place], came[place] = filled[row], new[row], row
+    return pl.Series(text.name, column, dtype=pl.String)
 
 
 def refuse_filled(path: Path, people: Sequence[str]) -> None:
     """Refuse to write over a batch that somebody has filled in."""
-    try:
-        frame = read_text(path) if path.is_file() else pl.DataFrame()
-    except (InputError, PolarsError, UnicodeDecodeError):
-        # Not a batch that could be taken back.
-        return
+    frame = earlier_batch(path)
     filled = [name for name in people if name in frame.columns and cell_texts(frame[name]).count()]
     if filled:
         rule = f"{', '.join(filled)} filled in this batch, so it is not written over"
         hint = Hint("take it back with {rated}, and name another {batch}", rated=str(path))
         raise InputError(rule, source=str(path), hint=hint)
+
+
+def earlier_batch(path: Path) -> pl.DataFrame:
+    """Return the batch that a file holds; an empty table where it holds none."""
+    try:
+        return read_text(path)
+    except (InputError, PolarsError, UnicodeDecodeError):
+        return pl.DataFrame()
 
 
 def read_text(path: Path) -> pl.DataFrame:

@@ -55,10 +55,10 @@ class RatingScale(Struct, frozen=True):
         """Return the value of this scale at a share of its way from the low end."""
         return self.low + self.span * share
 
-    def is_like(self, other: RatingScale) -> bool:
+    def is_like(self, peer: RatingScale) -> bool:
         """Return whether both say the same by the same number: a share is one of yes."""
-        words = {scale.words for scale in (self, other) if scale.words}
-        return (self.low, self.high) == (other.low, other.high) and len(words) < 2
+        words = {scale.words for scale in (self, peer) if scale.words}
+        return (self.low, self.high) == (peer.low, peer.high) and len(words) < 2
 
     @property
     def span(self) -> float:
@@ -97,43 +97,43 @@ def read_numbers(counts: Mapping[str, int]) -> tuple[dict[str, float], float | N
     """
     parts = {
         text: [
-            (word + ":" * bool(word and {*sign} & {*":="}), *rest) for word, sign, *rest in found
+            (word + ":" * bool(word and {*sign} & {*":="}), *tail) for word, sign, *tail in matches
         ]
         for text in counts
-        if (found := _NUMBERS.findall(text))
+        if (matches := _NUMBERS.findall(text))
     }
     labels: Counter[str] = Counter()
-    for text, found in parts.items():
-        labels.update(dict.fromkeys((name for name, *_ in found), counts[text]))
+    for text, matches in parts.items():
+        labels.update(dict.fromkeys((name for name, *_ in matches), counts[text]))
     most = max((count for name, count in labels.items() if name), default=0)
     usual = [name for name, count in labels.items() if name and count >= _LABELLED * most]
     # `score: 4` is a score more surely than `point 4`; what stands first is meant before the rest.
     label = max(usual, key=lambda name: name.endswith(":"), default="")
     if most < _LABELLED * labels[""]:
         label = ""
-    chosen = {}
-    for text, found in parts.items():
-        own = [part for part in found if part[0] == label]
+    numbers = {}
+    for text, matches in parts.items():
+        own = [part for part in matches if part[0] == label]
         own = own if len(own) == 1 or label else []
-        if own or (len(found) == 1 and not found[0][0]):
-            _, number, mark, whole = (own or found)[-1]
+        if own or (len(matches) == 1 and not matches[0][0]):
+            _, number, mark, whole = (own or matches)[-1]
             top = 100.0 if mark == "%" else float(whole) if whole else None
-            chosen[text] = float(number.replace(",", ".")), top
-    return _with_one_top(chosen)
+            numbers[text] = float(number.replace(",", ".")), top
+    return _with_one_top(numbers)
 
 
 def _with_one_top(
-    chosen: Mapping[str, tuple[float, float | None]],
+    numbers: Mapping[str, tuple[float, float | None]],
 ) -> tuple[dict[str, float], float | None]:
     """Return numbers that are parts of one whole, or shares where they are not."""
-    tops = {top for _, top in chosen.values() if top}
+    tops = {top for _, top in numbers.values() if top}
     # -1 is a code for no number, whatever the others are a share of.
-    bare = [number for number, top in chosen.values() if top is None and number != -1]
+    bare = [number for number, top in numbers.values() if top is None and number != -1]
     single = next(iter(tops)) if len(tops) == 1 else None
     if not tops or (single and (not bare or 1 < max(bare) <= single)):
-        return {text: number for text, (number, _) in chosen.items()}, single
+        return {text: number for text, (number, _) in numbers.items()}, single
     shares = {
-        text: number / (top or 1.0) for text, (number, top) in chosen.items() if top or number <= 1
+        text: number / (top or 1.0) for text, (number, top) in numbers.items() if top or number <= 1
     }
     return shares, 1.0
 
@@ -158,18 +158,18 @@ def read_yes_no(counts: Mapping[str, int]) -> dict[str, float] | None:
     """
     total = sum(counts.values())
     usual = [word for word, count in counts.items() if count >= _USUAL * total]
-    known = {word: x for word in counts if (x := word_value(word)) in (0.0, 1.0)}
-    one = len(usual) == 2 and len({*usual} & known.keys()) == 1
-    if one and not any(read_numbers({word: 1})[0] for word in usual):
-        (word,) = {*usual} & known.keys()
-        (other,) = {*usual} - {word}
-        return {word: known[word], other: 1.0 - known[word]}
-    values = [known.get(word) for word in usual]
+    meanings = {word: x for word in counts if (x := word_value(word)) in (0.0, 1.0)}
+    single = len(usual) == 2 and len({*usual} & meanings.keys()) == 1
+    if single and not any(read_numbers({word: 1})[0] for word in usual):
+        (word,) = {*usual} & meanings.keys()
+        (peer,) = {*usual} - {word}
+        return {word: meanings[word], peer: 1.0 - meanings[word]}
+    values = [meanings.get(word) for word in usual]
     if None in values or max(map(values.count, (0.0, 1.0))) != 1 or usual == ["-1"]:
         return None
     # A rarer word with the same meaning may be something else: `error` beside `fail`.
-    rare = {word: x for word, x in known.items() if x not in values}
-    return {word: known[word] for word in usual} | rare
+    rare = {word: x for word, x in meanings.items() if x not in values}
+    return {word: meanings[word] for word in usual} | rare
 
 
 def word_value(word: str) -> float | None:
@@ -179,18 +179,18 @@ def word_value(word: str) -> float | None:
     return 0.0 if word == "-1" else meaning_of(word)
 
 
-def in_order(words: Iterable[str], other: Mapping[str, float]) -> list[str] | None:
+def in_order(words: Iterable[str], peer: Mapping[str, float]) -> list[str] | None:
     """Return words from the worst to the best; None where nothing tells their order.
 
     Parameters
     ----------
     words
         Words of a scale.
-    other
+    peer
         What the other party gives on average where a word stands.
     """
     words = sorted(words)
-    for value in (word_value, WORD_SHARES.get, other.get):
+    for value in (word_value, WORD_SHARES.get, peer.get):
         order = {word: x for word in words if (x := value(word)) is not None}
         if len(order) == len(words) and len({*order.values()}) == len(words):
             return sorted(words, key=order.__getitem__)

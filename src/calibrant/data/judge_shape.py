@@ -64,10 +64,10 @@ def by_person(
         human += [name] if parts is None else parts.columns
         frame = frame if parts is None else frame.drop(name).hstack(parts)
     columns = replace(columns, human=human)
-    found = _rater_columns(frame, columns, unknown)
-    if found is None:
+    layout = _rater_columns(frame, columns, unknown)
+    if layout is None:
         return frame, columns
-    keys, rater, value = found
+    keys, rater, value = layout
     rows = frame.filter(pl.col(value).is_not_null() & pl.col(rater).is_not_null())
     wide = rows.pivot(on=rater, index=keys, values=value, aggregate_function="first")
     names = [name for name in wide.columns if name not in keys]
@@ -97,10 +97,10 @@ def _listed(cells: pl.Series) -> pl.DataFrame | None:
         rows = rows.rename({value: "value"})
     place = pl.int_range(1, pl.len() + 1).over("row").cast(pl.String)
     rows = rows.with_columns(by=pl.lit(f"{cells.name}.") + (pl.col(rater) if rater else place))
-    known = rows.filter(pl.col("value").is_not_null() & pl.col("by").is_not_null())
-    wide = known.pivot(on="by", index="row", values="value", aggregate_function="first")
-    every = pl.DataFrame({"row": range(cells.len())}, schema={"row": wide.schema["row"]})
-    return every.join(wide, on="row", how="left", maintain_order="left").drop("row")
+    ratings = rows.filter(pl.col("value").is_not_null() & pl.col("by").is_not_null())
+    wide = ratings.pivot(on="by", index="row", values="value", aggregate_function="first")
+    items = pl.DataFrame({"row": range(cells.len())}, schema={"row": wide.schema["row"]})
+    return items.join(wide, on="row", how="left", maintain_order="left").drop("row")
 
 
 def _rater_columns(
@@ -111,8 +111,8 @@ def _rater_columns(
     That is seen by a judge's score that stands once per item and ratings that differ there; or
     judges and people are no columns, but values of one.
     """
-    taken = {*columns.judge, *columns.human, *columns.features, columns.first, columns.swapped}
-    flat = [n for n in frame.columns if n not in taken and not frame.schema[n].is_nested()]
+    roles = {*columns.judge, *columns.human, *columns.features, columns.first, columns.swapped}
+    flat = [n for n in frame.columns if n not in roles and not frame.schema[n].is_nested()]
     distinct = {name: frame[name].n_unique() for name in flat}
     raters = [name for name in flat if 1 < distinct[name] <= _MOST_RATERS]
     if unknown:
@@ -179,7 +179,7 @@ def is_scored(column: pl.Series) -> bool:
         return True
     sides = len(side_values([*counts], TIES)) == len(counts)
     return bool(counts) and (sides or any(
-        found for found in (read_stars(counts), read_yes_no(counts), in_order(counts, {}))
+        layout for layout in (read_stars(counts), read_yes_no(counts), in_order(counts, {}))
     ))  # fmt: skip
 
 
@@ -189,18 +189,21 @@ def called(names: Sequence[str], role: str) -> str | None:
     return next((name for word in words for name in names if bare(name) == word), None)
 
 
-def side_columns(frame: pl.DataFrame, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return two columns of few names that are called alike, but for `a` and `b`, or 1 and 2.
+def side_columns(
+    frame: pl.DataFrame, names: Sequence[str], *, texts: bool = False
+) -> tuple[str, str] | None:
+    """Return two columns that are called alike, but for `a` and `b`, or 1 and 2.
 
-    They hold the same names, or are called models.
+    They hold few names, the same ones in both or those of models; or `texts`, nearly all different.
     """
+    few = max(2, frame.height // 4)
     for name in names:
-        for end, other in (("a", "b"), ("1", "2")):
-            peer = re.sub(rf"(?<![a-z]){end}$", other, name, flags=re.I)
+        for end, letter in (("a", "b"), ("1", "2")):
+            peer = re.sub(rf"(?<![a-z]){end}$", letter, name, flags=re.I)
             if peer == name or peer not in names or frame.schema[name] != pl.String:
                 continue
             a, b = ({*cell_texts(frame[part]).drop_nulls()} for part in (name, peer))
             models = any(token_weights(word).get("model") for word in tokens(name))
-            if (a & b or models) and len(a | b) <= max(2, frame.height // 4):
+            if len(a | b) > few if texts else (a & b or models) and len(a | b) <= few:
                 return name, peer
     return None

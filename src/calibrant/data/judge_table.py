@@ -17,18 +17,20 @@ from msgspec.structs import replace
 from calibrant.core.arrays import Array, Indices, Mask
 from calibrant.core.errors import InputError, require_known
 from calibrant.core.hints import Hint
+from calibrant.data.judge_batches import with_batch
 from calibrant.data.judge_cells import RatingScale
 from calibrant.data.judge_shape import JudgeColumns, by_person, called, likely_columns, side_columns
 from calibrant.data.judge_verdicts import Verdicts
 from calibrant.data.logs.json_text import KINDS, ReadOptions
+from calibrant.data.logs.log import ForeignLog
 from calibrant.data.logs.recognise import read_log, recognise
 from calibrant.data.reading.names import WORDS
-from calibrant.data.tables import read_table, source_name
+from calibrant.data.tables import read_table
 
 __all__ = ["JudgeColumns", "JudgeTable", "RatingScale", "likely_columns", "read_judge_table"]
 
-# Column of a batch that says which row of the table is meant.
-ROW, _PLACE = "row", "_row of the table"
+# From this share on, ratings are taken to stand only where somebody changed a verdict.
+_ALL_CHANGED = 0.95
 
 
 def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()) -> JudgeTable:
@@ -36,7 +38,9 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
 
     Batches that people `rated` fill the cells of the rows that they name.
     """
-    frame, notes = open_judged(data), list[str]()
+    frame, log = _opened(data)
+    notes = [] if log is None else log.remarks()
+    _refuse_corrections(log, columns.human)
     single = [columns.first, columns.swapped, columns.model, columns.question, columns.answer]
     verdicts = [*columns.judge, *columns.human, *filter(None, single[:2])]
     if twice := [name for name in verdicts if verdicts.count(name) > 1]:
@@ -45,32 +49,48 @@ def read_judge_table(data: Any, columns: JudgeColumns, rated: Sequence[Any] = ()
     several = [*columns.judge, *columns.human, *columns.pairs, *columns.features]
     require_known([*several, *filter(None, single)], frame.columns, "there is no column {}")
     for batch in rated:
-        frame = _with_batch(frame, batch, list(columns.human))
+        frame = with_batch(frame, batch, columns.human)
     return JudgeTable(frame, columns, notes)
 
 
 def open_judged(data: Any) -> pl.DataFrame:
     """Return a table as it is; of another tool's log a column for all that anybody said."""
-    if not isinstance(data, str | Path) or (kind := recognise(data)) is None:
-        return read_table(data)
+    return _opened(data)[0]
+
+
+def proposed_columns(data: Any) -> tuple[list[str], dict[str, list[str]]]:
+    """Return all columns, and those of judges and people: by the log, else by name and cells."""
+    frame, log = _opened(data)
+    roles = {} if log is None else log.roles
+    roles_of_log = {
+        role: [name for name in frame.columns if roles.get(name) == word]
+        for role, word in (("judge", "judge"), ("human", "people"))
+    }
+    return frame.columns, likely_columns(frame) | {
+        k: names for k, names in roles_of_log.items() if names
+    }
+
+
+def _opened(data: Any) -> tuple[pl.DataFrame, ForeignLog | None]:
+    kind = recognise(data, scores=True) if isinstance(data, str | Path) else None
+    if kind is None:
+        return read_table(data), None
     log = read_log(data, kind=kind, options=ReadOptions(opinions=True))
     if not log.opinions:
-        raise InputError(f"nobody scored an answer in this log ({KINDS[kind]['what']})")
-    return pl.DataFrame(log.opinions, infer_schema_length=None)
+        rule = f"nobody scored an answer in this log ({KINDS[kind]['what']})"
+        raise InputError("; ".join([rule, *log.remarks()[:1]]))
+    return pl.DataFrame(log.opinions, infer_schema_length=None), log
 
 
-def _with_batch(frame: pl.DataFrame, batch: Any, people: list[str]) -> pl.DataFrame:
-    """Return the rows with the ratings of a batch, whose column `row` says where each belongs."""
-    filled, source = read_table(batch), source_name(batch)
-    require_known([ROW, *people], filled.columns, "there is no column {}", source=source)
-    cells = pl.col(people).cast(pl.String).replace("", None)
-    filled = filled.select(pl.col(ROW).cast(pl.UInt32, strict=False).alias(_PLACE), cells)
-    strange = ~filled[_PLACE].is_between(1, frame.height).fill_null(False)
-    if strange.any():
-        rule = f"the table has rows 1 to {frame.height:,}, and this is none of them"
-        raise InputError(rule, source=source, row=int(strange.arg_max() or 0) + 1)
-    numbered = frame.with_columns(pl.col(people).cast(pl.String)).with_row_index(_PLACE, 1)
-    return numbered.update(filled, on=_PLACE).drop(_PLACE)
+def _refuse_corrections(log: ForeignLog | None, people: Sequence[str]) -> None:
+    """Refuse ratings that only stand where a verdict was changed: they say nothing of the rest."""
+    corrections = {} if log is None else log.corrections
+    for name in people:
+        changes = corrections.get(name, [])
+        if changes and sum(changes) >= _ALL_CHANGED * len(changes):
+            rule = f"{sum(changes):,} of {len(changes):,} ratings of {name} change the verdict"
+            hint = "let people rate a random choice of rows, those that they agree with too"
+            raise InputError(f"{rule}: where people agreed, nobody wrote it down", hint=hint)
 
 
 def _codes(frame: pl.DataFrame, columns: Sequence[str | None]) -> tuple[tuple[str, ...], Indices]:
@@ -141,8 +161,8 @@ class JudgeTable(Verdicts):
 
 def _with_guesses(frame: pl.DataFrame, columns: JudgeColumns) -> JudgeColumns:
     """Return the columns with those that their names and cells give away."""
-    taken = (*columns.judge, *columns.human, *columns.pairs)
-    rest = [name for name in frame.columns if name not in taken]
+    used = (*columns.judge, *columns.human, *columns.pairs)
+    rest = [name for name in frame.columns if name not in used]
     matches: dict[str, Any] = {role: called(rest, role) for role in WORDS["judged"]}
     if columns.pairs:
         matches["model"] = None
@@ -154,8 +174,8 @@ def _with_guesses(frame: pl.DataFrame, columns: JudgeColumns) -> JudgeColumns:
 def _repeated(frame: pl.DataFrame, verdicts: Sequence[str]) -> Mask:
     """Return which rows repeat an earlier one, where the other columns tell all rows apart."""
     flat = [name for name, kind in frame.schema.items() if not kind.is_nested()]
-    others = [name for name in flat if name not in verdicts]
+    context = [name for name in flat if name not in verdicts]
     first = frame.select(pl.struct(flat).is_first_distinct()).to_series()
     again = frame.height - int(first.sum())
-    named = again and others and frame.select(others).n_unique() == frame.height - again
-    return (~first & bool(named)).to_numpy()
+    distinct = again and context and frame.select(context).n_unique() == frame.height - again
+    return (~first & bool(distinct)).to_numpy()

@@ -83,22 +83,24 @@ class Verdicts:
             raise InputError(rule, hint=Hint("name both sides with {pairs}", pairs="a,b"))
         sides = side_values(words, self._ties())
         letters = {*sides.values()} >= {0.0, 1.0} and words == sides.keys() and not columns.order
-        stated = bool(columns.first or columns.swapped or columns.tie or (columns.pairs and likely))
-        if letters and not stated and {"c"} <= words <= {"a", "b", "c"}:
+        is_stated = bool(
+            columns.first or columns.swapped or columns.tie or (columns.pairs and likely)
+        )
+        if letters and not is_stated and {"c"} <= words <= {"a", "b", "c"}:
             self._ask(
                 "are A, B and C the sides of a pair with C for a tie, or grades?",
                 ("sides of a pair, C is a tie", {"tie": "c"}),
                 ("grades, the worst first", {"order": ["c", "b", "a"]}),
             )
         if {1.0, 2.0} <= numbers <= {0.0, 1.0, 1.5, 2.0} and not (
-            stated or columns.scale or columns.order
+            is_stated or columns.scale or columns.order
         ):
             self._ask(
                 "are 1 and 2 the sides of a pair, or ratings?",
                 ("sides of a pair: the first, the second, 0 or 1.5 for a tie", {"tie": "tie"}),
                 ("ratings", {"scale": f"{min(numbers):g}-2"}),
             )
-        if stated or (letters and not numbers - {0.0}):
+        if is_stated or (letters and not numbers - {0.0}):
             self.scales = {name: RatingScale() for name in self.cells}
             return "pairs", self.side_verdicts([*self.cells])
         self.columns = replace(columns, pairs=())
@@ -119,8 +121,8 @@ class Verdicts:
         order = [word.strip().lower() for word in self.columns.order]
         cells = {name: self._texts(name) for name in names}
         models = {name: self._named_models(column) for name, column in cells.items()}
-        rest = [cells[name].filter(models[name].is_null()) for name in names]
-        counts = cell_counts(pl.concat(rest))
+        texts = [cells[name].filter(models[name].is_null()) for name in names]
+        counts = cell_counts(pl.concat(texts))
         sides = side_values(counts, self._ties())
         if order and {*order} & counts.keys():
             middle = (len(order) - 1) / 2
@@ -132,8 +134,8 @@ class Verdicts:
             values = column.replace_strict(sides, default=None, return_dtype=pl.Float64)
             filled = models[name].fill_null(values)
             if filled.is_null().all() and len(cells) > 1 and not column.is_null().all():
-                found = ", ".join(cell_counts(column))[:_SHOWN]
-                rule = f"column {name} says nowhere which side of a pair is better, but {found}"
+                label = ", ".join(cell_counts(column))[:_SHOWN]
+                rule = f"column {name} says nowhere which side of a pair is better, but {label}"
                 raise InputError(rule, hint="name the column of the verdicts")
             read[name] = self._count_unread(name, column, filled, "name a side (A, B) or a tie")
         return read
@@ -223,9 +225,8 @@ class Verdicts:
                 )
             return yes_no, YES_NO, None
         levels, top = read_numbers(counts)
-        others = len(counts) - len(levels)
-        few = len(levels) > 1 and others <= _CODES
-        if few or 2 * sum(counts[word] for word in levels) >= total:
+        few = len(levels) > 1 and len(counts) - len(levels) <= _CODES
+        if few or 2 * sum(counts[word] for word in levels) >= max(total, 1):
             return levels, None, top
         if (stars := read_stars(counts)) or 1 < len(counts) <= _MOST_WORDS:
             return stars, None, None
@@ -237,27 +238,27 @@ class Verdicts:
     ) -> NoReturn:
         """Ask for the order of words: by what they usually mean, or by what others give there."""
         words = sorted({word for part in open_words.values() for word in part})
-        others, mean, error = [*values.values()], dict[str, float](), dict[str, float]()
-        for word in words if others else []:
+        numbers, mean, error = [*values.values()], dict[str, float](), dict[str, float]()
+        for word in words if numbers else []:
             rows = np.any(
                 [(self.cells[name] == word).fill_null(False) for name in open_words], axis=0
             )
-            beside = np.concatenate([column[rows] for column in others])
-            beside = beside[np.isfinite(beside)]
-            if beside.size >= _CODES:
+            peers = np.concatenate([column[rows] for column in numbers])
+            peers = peers[np.isfinite(peers)]
+            if peers.size >= _CODES:
                 mean[word], error[word] = (
-                    float(beside.mean()),
-                    float(beside.std() / beside.size**0.5),
+                    float(peers.mean()),
+                    float(peers.std() / peers.size**0.5),
                 )
         rule = f"the words of {' and '.join(open_words)} have no order yet"
         ends = [[word for word in words if word_value(word) == end] for end in (0.0, 1.0)]
-        other = [word for word in words if word_value(word) is None]
-        if list(map(len, (*ends, other))) == [1, 1, 1] and len(words) == 3:
+        neither = [word for word in words if word_value(word) is None]
+        if list(map(len, (*ends, neither))) == [1, 1, 1] and len(words) == 3:
             (no,), (yes,) = ends
             self._ask(
                 rule,
-                (f"{other[0]} is no verdict, and counts as empty", {"order": [no, yes]}),
-                (f"{other[0]} lies between {no} and {yes}", {"order": [no, *other, yes]}),
+                (f"{neither[0]} is no verdict, and counts as empty", {"order": [no, yes]}),
+                (f"{neither[0]} lies between {no} and {yes}", {"order": [no, *neither, yes]}),
             )
         order, by_mean = in_order(words, {}), in_order(words, mean) or []
         steps = pairwise(by_mean if order is None else [])
@@ -282,11 +283,11 @@ class Verdicts:
             hint = Hint(f"write it like {{{option}}}", **{option: "1-5"})
             raise InputError(f"a scale is two ends, got {text!r}", hint=hint)
         low, high = sorted(float(end) for end in ends.groups())
-        every = np.concatenate([values[name] for name in names])
+        values_of_all = np.concatenate([values[name] for name in names])
         peers = [n for n in self.cells if (n in self.columns.judge) != (option == "scale")]
         alone = not any((self.cells[name] == "-1").any() for name in peers)
-        coded = not (every < -1).any() and (
-            alone or bool({*every[np.isfinite(every)]} - {-1.0, 0.0, 1.0})
+        coded = not (values_of_all < -1).any() and (
+            alone or bool({*values_of_all[np.isfinite(values_of_all)]} - {-1.0, 0.0, 1.0})
         )
         for name in names:
             column = values[name]
@@ -310,24 +311,31 @@ class Verdicts:
         self, names: Sequence[str], values: Mapping[str, Floats], option: str, top: float | None
     ) -> RatingScale:
         """Return the usual scale that holds all values; ask where a few of them decide it."""
-        every = np.concatenate([values[name] for name in names])
-        known = every[np.isfinite(every)]
-        scale = usual_ends(known, top)
-        edges = np.quantile(known, [_USUAL, 1 - _USUAL], method="nearest") if known.size else known
+        values_of_all = np.concatenate([values[name] for name in names])
+        finite = values_of_all[np.isfinite(values_of_all)]
+        scale = usual_ends(finite, top)
+        edges = (
+            np.quantile(finite, [_USUAL, 1 - _USUAL], method="nearest") if finite.size else finite
+        )
         usual = usual_ends(edges, top)
-        outside = (known < usual.low) | (known > usual.high)
-        if known.size >= _ENOUGH and 1 < usual.span <= 10 and 0 < outside.mean() < _USUAL:
-            name = next(n for n in names if np.isin(values[n], known[outside]).any())
-            row = int(np.isin(values[name], known[outside]).argmax()) + 1
+        outside = (finite < usual.low) | (finite > usual.high)
+        if finite.size >= _ENOUGH and 1 < usual.span <= 10 and 0 < outside.mean() < _USUAL:
+            name = next(n for n in names if np.isin(values[n], finite[outside]).any())
+            row = int(np.isin(values[name], finite[outside]).argmax()) + 1
             rule = f"column {name} has the value {values[name][row - 1]:g}, and nearly all others"
             hint = Hint(f"correct the cell, or name the scale: {{{option}}}", **{option: "1-10"})
             raise InputError(f"{rule} lie in {usual.low:g}-{usual.high:g}", row=row, hint=hint)
-        zero = float((known == 0).mean()) if known.size else 0.0
-        judged = float(
+        zero = float((finite == 0).mean()) if finite.size else 0.0
+        judge_zeros = float(
             (self.cells[self.columns.judge[0]] == "0").fill_null(False).to_numpy().mean()
         )
-        rated = known[known > 0]
-        if option == "human_scale" and 0.5 <= zero < 1 and judged < zero / 4 and rated.min() >= 1:
+        rated = finite[finite > 0]
+        if (
+            option == "human_scale"
+            and 0.5 <= zero < 1
+            and judge_zeros < zero / 4
+            and rated.min() >= 1
+        ):
             ends = f"{usual_ends(rated).high:g}"
             self._ask(
                 f"{names[0]} is 0 in {zero:.0%} of its cells: not rated, or the lowest rating?",
@@ -341,8 +349,8 @@ class Verdicts:
         columns, people = self.columns, self.scales[self.columns.human[0]]
         ratings = np.concatenate([values[name] for name in columns.human])
         ratings = ratings[np.isfinite(ratings)]
-        stated = (columns.scale and columns.human_scale) or people.words
-        if stated or ratings.size < _ENOUGH or not 1 < people.span <= 10:
+        is_stated = (columns.scale and columns.human_scale) or people.words
+        if is_stated or ratings.size < _ENOUGH or not 1 < people.span <= 10:
             return
         low, best = f"{people.low:g}", float(ratings.max())
         for judge in columns.judge:

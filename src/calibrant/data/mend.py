@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Floats, MaybeArray, named_stream
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.data.learned_score import LearnedScore
 from calibrant.data.recalibration_map import ColumnMap, RecalibrationMap, load_maps, names_of
 from calibrant.metrics.recalibration.base import Calibrator, not_fitted, score_column
@@ -217,3 +218,13 @@ def maps_of_models(
         rule = f"the file has no map of these models, but of {names_of(maps.values())}"
         raise InputError(rule, source=str(path))
     return maps
+
+
+def refuse_other_file(path: str | Path) -> None:
+    """Refuse to write a map over a file that holds something else."""
+    if Path(path).is_file() and Path(path).stat().st_size:
+        try:
+            load_maps(path)
+        except (InputError, UnicodeDecodeError):
+            rule = "there is a file that is no map, and it is not written over"
+            raise InputError(rule, source=str(path), hint=Hint("name another {save}")) from None

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from calibrant.core.errors import InputError, SchemaError, require_known
+from calibrant.core.places import writing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 SCHEMA = "calibrant.mend/1"
 MENDED = "mended"
 _CONFIDENCE = "confidence"
-# How far new labels may move all log odds together, before they are seen.
-_OFFSET_SD = 0.25
+# How far new labels may move all log odds together, before they are seen; level of the test.
+_OFFSET_SD, _LEVEL = 0.25, 0.01
 
 
 class RecalibrationMap(Struct, frozen=True):
@@ -85,7 +86,7 @@ class RecalibrationMap(Struct, frozen=True):
     def probability(self, confidence: float, row: Mapping[str, object] | None = None) -> float:
         """Return the chance that an answer with this confidence, and these columns, is right."""
         fitted, value = self._with_columns(confidence, row)
-        return _chance(fitted._at(_check(value), fitted.log_odds) + fitted.offset)
+        return _chance(fitted._at(self._check(value), fitted.log_odds) + fitted.offset)
 
     def interval(
         self, confidence: float, row: Mapping[str, object] | None = None
@@ -117,12 +118,11 @@ class RecalibrationMap(Struct, frozen=True):
 
     def probabilities(self, confidence: ArrayLike) -> Floats:
         """Return the chances of many confidences; what is missing stays missing."""
-        # Loaded here: one probability needs the standard library alone.
-        import numpy as np
+        import numpy as np  # loaded here: one probability needs the standard library alone
 
         values = np.asarray(confidence, dtype=np.float64)
         for outside in values[(values < 0) | (values > 1)].tolist():
-            _check(outside)
+            self._check(outside)
         return self._curve(values, self.log_odds)
 
     def apply(self, table: Any, *, confidence: str = "confidence") -> Any:
@@ -177,10 +177,12 @@ class RecalibrationMap(Struct, frozen=True):
 
         One number moves all log odds: 30 to 100 labels are too few for more. No columns are read.
         """
-        before = [self._at(_check(float(c)), self.log_odds) + self.offset for c in confidence]
+        before = [self._at(self._check(float(c)), self.log_odds) + self.offset for c in confidence]
         outcomes = [float(y) for y in correct]
         if len(before) != len(outcomes) or not before:
             raise InputError(f"{len(before)} confidences and {len(outcomes)} outcomes")
+        if outside := next((f"{y:g}" for y in outcomes if not 0.0 <= y <= 1.0), None):
+            raise InputError(f"an outcome must be between 0 and 1, got {outside}")
         moved = 0.0
         for _ in range(50):
             rates = [_chance(odds + moved) for odds in before]
@@ -197,8 +199,24 @@ class RecalibrationMap(Struct, frozen=True):
 
         It tells that they differ, not that the map is worse there.
         """
-        values = [_check(float(c)) for c in confidences if c is not None and c == c]
+        values = [self._check(float(c)) for c in confidences if c is not None and c == c]
         return rank_shift(self.reference, values, max(self.n, 1))
+
+    @property
+    def judge_scale(self) -> str | None:
+        """The scale of the scores of a judge: ``1-5``, ``no=0,yes=1``; None for shares."""
+        if words := self.fitted_on.get("judge_words"):
+            return ",".join(f"{word}={share:.12g}" for word, share in words.items())
+        low, high = self.fitted_on.get("judge_scale", (0.0, 1.0))
+        return None if (low, high) == (0.0, 1.0) else f"{low:.12g}-{high:.12g}"
+
+    def _check(self, confidence: float) -> float:
+        if not 0.0 <= confidence <= 1.0:
+            low, high = self.fitted_on.get("judge_scale", (0.0, 1.0))
+            hint = f"it reads shares of the judge's scale: (score - {low:g}) / {high - low:g}"
+            rule = f"a confidence must be between 0 and 1, got {confidence!r}"
+            raise InputError(rule, hint=hint if self.judge_scale else None)
+        return confidence
 
     def to_dict(self) -> dict[str, object]:
         """Return the map as plain data."""
@@ -286,12 +304,6 @@ class ColumnMap(Struct, frozen=True):
 _CURVES = ("knots", "log_odds", "low", "high")
 
 
-def _check(confidence: float) -> float:
-    if not 0.0 <= confidence <= 1.0:
-        raise InputError(f"a confidence must be between 0 and 1, got {confidence!r}")
-    return confidence
-
-
 def _chance(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
 
@@ -300,7 +312,8 @@ def save_maps(maps: Sequence[RecalibrationMap], path: str | Path) -> None:
     """Write one map as it is, or several as a list."""
     described = [fitted.to_dict() for fitted in maps]
     body = described[0] if len(described) == 1 else {"results": described}
-    Path(path).write_text(json.dumps({"schema": SCHEMA, **body}, allow_nan=False) + "\n")
+    with writing(path) as place:
+        place.write_text(json.dumps({"schema": SCHEMA, **body}, allow_nan=False) + "\n")
 
 
 def load_mend(
@@ -311,8 +324,8 @@ def load_mend(
     Nothing in the file is run: it holds numbers and names.
     """
     maps = load_maps(path)
-    named = (fitted for fitted in maps if method is None or fitted.method == method)
-    fitting = [fitted for fitted in named if model is None or fitted.model in (model, "")]
+    own = [fitted for fitted in maps if method in (None, fitted.method)]
+    fitting = [fitted for fitted in own if model is None or fitted.model in (model, "")]
     if len(fitting) == 1:
         return fitting[0]
     rule = f"{len(fitting)} maps fit" if fitting else "no map fits"
@@ -337,19 +350,9 @@ def load_maps(path: str | Path) -> list[RecalibrationMap]:
         raise SchemaError(f"the map is damaged: {error}", source=source) from None
 
 
-def judge_scale(path: str | Path) -> str | None:
-    """Return the scale of the scores that a judge's maps read, such as ``1-5``; None for shares."""
-    ends = {tuple(fitted.fitted_on.get("judge_scale", (0.0, 1.0))) for fitted in load_maps(path)}
-    low, high = ends.pop()
-    return None if ends or (low, high) == (0.0, 1.0) else f"{low:g}-{high:g}"
-
-
 def names_of(maps: Iterable[RecalibrationMap]) -> str:
     """Return the models and methods of maps as messages name them."""
     return ", ".join(f"{fitted.model} ({fitted.method})".strip() for fitted in maps)
-
-
-_LEVEL = 0.01
 
 
 class ShiftCheck(NamedTuple):

@@ -20,7 +20,12 @@ from calibrant.core.hints import Hint
 from calibrant.core.places import bare_name
 from calibrant.data.reading import Reading, joined_readings
 from calibrant.data.reading.roles import require_column
-from calibrant.data.recalibration_map import MENDED, RecalibrationMap, load_maps, names_of
+from calibrant.data.recalibration_map import (
+    MENDED,
+    RecalibrationMap,
+    load_maps,
+    names_of,
+)
 from calibrant.data.rules import RULES
 
 CLUSTER = "cluster_id"
@@ -294,6 +299,21 @@ def rejected_rows(bad: pl.DataFrame) -> pl.DataFrame:
     return bad.with_columns(text).drop(hidden).rename({"_row": "row"})
 
 
+def scales_of_maps(path: str | Path, scale: str | None) -> str | dict[str, str | None] | None:
+    """Return the scale named, or that of each judge whose map the file holds, by its column.
+
+    Under no name stands the scale of other columns, where the judges share one.
+    """
+    scales = {fitted.method: fitted.judge_scale for fitted in load_maps(path)}
+    distinct = {*scales.values()}
+    if scale is not None and (unlike := distinct - {None, scale}):
+        rule = Hint("{scale} is not the scale that the map reads, {0}", *unlike, scale=scale)
+        raise InputError(rule, source=str(path), hint=Hint("leave out {scale}"))
+    if scale is not None or distinct == {None}:
+        return scale
+    return {**scales, "": next(iter(distinct)) if len(distinct) == 1 else None}
+
+
 def mended_scores(scores: Scores, path: str | Path) -> Scores:
     """Return the scores with mended confidences; the reading says so, and where it is doubtful.
 
@@ -317,6 +337,8 @@ def mended_scores(scores: Scores, path: str | Path) -> Scores:
             gaps.append(f"{name}nothing is promised of this map ({fitted.verdict})")
         if fitted.columns is not None:
             gaps.append(f"{name}the map's columns ({', '.join(fitted.columns.names)}) are not read")
+        if fitted.method != method and fitted.fitted_on.get("labels_by") == "people":
+            gaps.append(f"{name}the map is of the judge {fitted.method}, not of {method}")
         stated_confidence = confidence[rows]
         confidence[rows] = fitted.probabilities(stated_confidence)
         if fitted.reference and (shift := fitted.check(stated_confidence.tolist())).shifted:

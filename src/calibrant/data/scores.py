@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
-from calibrant.core.errors import InputError, error_source, require_choice
+from calibrant.core.errors import InputError, OutOfRangeError, error_source, require_choice
 from calibrant.core.hints import TABLE, Call, Hint
 from calibrant.data import rules, score_table, tables
 from calibrant.data.formats import FEW_BROKEN, FEW_UNGRADED
@@ -20,7 +20,6 @@ from calibrant.data.reading.names import columns_called
 from calibrant.data.reading.question import right_of_errors
 from calibrant.data.reading.roles import ROLES, Roles, RoleSearch
 from calibrant.data.reading.scales import RANKS, read_confidence
-from calibrant.data.recalibration_map import judge_scale
 from calibrant.data.score_rows import (
     FIELD,
     answers_told_apart,
@@ -136,9 +135,7 @@ leave such rows out and have them counted
     require_choice("labels", labels, ("required", "optional"))
     options = {name: value for name, value in locals().items() if name != "source"}
     if mend is not None:
-        # A judge's map knows the scale of the scores that it reads.
-        known = {"mend": None, "scale": scale or judge_scale(mend)}
-        return score_table.mended_scores(load_scores(source, **{**options, **known}), mend)
+        return _load_mended(source, mend, options)
     if isinstance(source, list | tuple):
         return _load_many(source, options)
     asked = {name: options.get(name) for name in (*ROLES, "scale", "right", "gold", "probs")}
@@ -201,6 +198,20 @@ leave such rows out and have them counted
     return counted_once(scores) if plain and required else scores
 
 
+def _load_mended(source: Any, mend: str | Path, options: Mapping[str, Any]) -> score_table.Scores:
+    # A judge's map knows the scale of the scores that it reads.
+    scale = score_table.scales_of_maps(mend, options["scale"])
+    try:
+        scores = load_scores(source, **{**options, "mend": None, "scale": scale})
+    except OutOfRangeError as error:
+        if not isinstance(scale, Mapping):
+            raise
+        judges = ", ".join(f"{name} {ends or '0-1'}" for name, ends in scale.items() if name)
+        rule = f"the scores are not on the judge's scale: the map reads {judges}"
+        raise InputError(rule, source=error.source, row=error.row) from None
+    return score_table.mended_scores(scores, mend)
+
+
 def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> score_table.Scores:
     if not sources:
         raise InputError("at least one table is needed")
@@ -227,22 +238,25 @@ def _no_probabilities(reading: Reading) -> InputError:
 def _typed(
     frame: pl.DataFrame,
     roles: Roles,
-    scale: str | None,
+    scale: str | Mapping[str, str | None] | None,
     right: str | None,
     non_probability: Collection[str],
     *,
     graded: bool,
 ) -> tuple[pl.DataFrame, Reading]:
     """Read numbers, remembering the text of cells that hold none, and how they were read."""
-    names, target_names = roles["confidence"], scale or roles.scale
+    names = roles["confidence"]
     if right is None and not graded:
         roles = _with_meaning(frame, roles)
     # Columns that become methods may be written on scales of their own.
     parts = frame.partition_by("_place", maintain_order=True) if len(names) > 1 else [frame]
-    read = [
-        read_confidence(part, target_names, non_probability, name)
-        for part, name in zip(parts, names, strict=True)
-    ]
+    if isinstance(scale, Mapping):
+        parts = [own for part in parts for own in part.partition_by("method", maintain_order=True)]
+        names = names if len(names) == len(parts) else [part["method"][0] for part in parts]
+    read = []
+    for part, name in zip(parts, names, strict=True):
+        own = scale.get(part["method"][0], scale[""]) if isinstance(scale, Mapping) else scale
+        read.append(read_confidence(part, own or roles.scale, non_probability, name))
     frame = pl.concat([part for part, _, _ in read], how="diagonal_relaxed")
     frame, words = read_outcome(frame.with_columns(_neither=False), right or roles.right)
     if "weights" in frame.columns:

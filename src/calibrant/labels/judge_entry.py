@@ -13,10 +13,12 @@ import polars as pl
 from msgspec.structs import replace
 
 from calibrant.core.arrays import EstimateEntry, Floats, Mask
+from calibrant.data.judge_shape import side_columns
 from calibrant.data.judge_table import JudgeTable, RatingScale
+from calibrant.data.reading.names import columns_called
 from calibrant.data.recalibration_map import RecalibrationMap
 from calibrant.findings.documents import labels
-from calibrant.labels import people_ratings
+from calibrant.labels import judge_leans, people_ratings
 from calibrant.labels.labelling.stopping import labels_for_precision
 from calibrant.metrics.stats import judges
 from calibrant.metrics.stats.multiplicity import holm
@@ -106,20 +108,25 @@ def judge_entry(
         n=view.score.size,
         labels=int(rated.sum()),
         scale=labels.JudgeScale(
-            kind=table.kind, judge=judge, people=people, words=words, same=view.same
+            kind=table.kind,
+            judge=judge,
+            people=people,
+            words=words,
+            same=view.same,
+            people_words=list(table.human_scale.words),
         ),
         people_mean=mean,
         map=list(_map(view, fitted)),
-        bias=list(people_ratings.biases(table, view.score, same=view.same)),
+        bias=list(judge_leans.biases(table, view.score, same=view.same)),
         models=list(_models(view)),
         groups=[
             _judged(view, name, rows, rows)
             for column in options.get("by", ())
-            for name, rows in people_ratings.named_values(table.frame[column].cast(pl.String))
+            for name, rows in judge_leans.named_values(table.frame[column].cast(pl.String))
         ],
         pairs=_pairs(view),
         labels_needed=_labels_needed(view, mean.combined, options.get("precision")),
-        disagreements=list(_disagreements(view)),
+        disagreements=list(_disagreements(view, fitted)),
         cost=sum(costs[name] for name in members) if {*members} <= costs.keys() else None,
         path=None if path is None else str(path),
         **_agreement(view),
@@ -129,25 +136,26 @@ def judge_entry(
 
 def _units(estimate: EstimateEntry, view: JudgeView, *, lead: bool = False) -> EstimateEntry:
     """Return an estimate between 0 and 1 in people's units, its ends on the scale."""
-    (value, *ends), scale = estimate.ends, view.table.human_scale
-    start, ends = (0.0, ends) if lead else (scale.low, np.clip(ends, 0.0, 1.0).tolist())
-    value, low, high = (start + scale.span * part for part in (value, *ends))
+    parts, scale = estimate.ends, view.table.human_scale
+    start, parts = (0.0, parts) if lead else (scale.low, np.clip(parts, 0.0, 1.0).tolist())
+    value, low, high = (start + scale.span * part for part in parts)
     return replace(estimate, value=value, low=low, high=high)
 
 
 def _mean(view: JudgeView) -> labels.PeopleMean:
     pool, left = view.pool, 1.0 - float(view.pool.known.mean())
     both = people_ratings.people_mean(pool)
-    alone = people_ratings.people_mean(people_ratings.PeoplePool(None, pool.people))
+    alone = people_ratings.people_mean(people_ratings.PeoplePool(None, pool.people, item=pool.item))
     n, ratio = int(pool.known.sum()), both.error / alone.error
     # Where every row is rated, what the judge is worth is what it would be on others like them.
     rest = 1 / pool.people.size if left else 0.0
     needed = 1 / (ratio**2 * (1 / n - rest) + rest)
+    y, held = pool.people[pool.known], people_ratings.held
     return labels.PeopleMean(
-        combined=_units(both.estimate(left=left), view),
-        people_only=_units(alone.estimate(left=left), view),
+        combined=_units(held(both.estimate(left=left), y, left), view),
+        people_only=_units(held(alone.estimate(left=left), y, left), view),
         judge_only=float(view.score.mean()) if view.same else None,
-        lenience=_units(people_ratings.lenience(pool).estimate(), view, lead=True),
+        lenience=_units(people_ratings.lenience(pool), view, lead=True),
         width_ratio=ratio,
         labels_saved=max(0, round(needed - n)),
     )
@@ -155,23 +163,26 @@ def _mean(view: JudgeView) -> labels.PeopleMean:
 
 def _agreement(view: JudgeView) -> dict[str, Any]:
     """Return order and kappa, and the same among people with the difference."""
-    rated, n = view.pool.known, int(view.pool.known.sum())
-    score, people = view.score[rated], view.table.people[rated]
-    estimate = judges.jackknife_estimate
-    statistic = judges.same_side if view.table.kind == "pairs" else judges.right_order
-    order, peers = judges.agreement(statistic, score, people)
-    kappa, kin = judges.agreement(judges.quadratic_kappa, score, people)
-    twice = int((np.isfinite(people).sum(axis=1) > 1).sum())
-    among = None if peers is None or kin is None else labels.PeopleAgreement(
-        count=people.shape[1],
-        items=twice,
-        order=estimate(peers, twice, judges.SHARE),
-        kappa=estimate(kin, twice, judges.KAPPA) if view.same else None,
-        order_difference=estimate(order - peers, twice),
-        kappa_difference=estimate(kappa - kin, twice) if view.same else None,
-    )  # fmt: skip
-    own_kappa = estimate(kappa, n, judges.KAPPA) if view.same else None
-    return {"order": estimate(order, n, judges.SHARE), "kappa": own_kappa, "people": among}
+    table, known, is_pairs = view.table, view.pool.known, view.table.kind == "pairs"
+    score, people, item = view.score[known], table.people[known], table.item[known]
+    people = people_ratings.independent(people)
+    twice = np.isfinite(people).sum(axis=1) > 1
+    kinds = {"order": (judges.same_side if is_pairs else judges.right_order, judges.SHARE)}
+    if view.same:
+        kinds["kappa"] = judges.quadratic_kappa, judges.KAPPA
+    own: dict[str, Any] = {"kappa": None}
+    among: dict[str, Any] = {"kappa": None, "kappa_difference": None}
+    for name, (statistic, span) in kinds.items():
+        own[name] = judges.agreement_estimate(statistic(score, people), people, span, item)
+        if twice.sum() > 1:
+            parts, of = (
+                judges.agreement(statistic, score, people),
+                (people[twice], span, item[twice]),
+            )
+            among[name] = judges.agreement_estimate(parts[1], *of)
+            among[f"{name}_difference"] = judges.difference_estimate(parts, *of)
+    found = {"count": people.shape[1], "items": int(twice.sum()), **among}
+    return {**own, "people": labels.PeopleAgreement(**found) if twice.sum() > 1 else None}
 
 
 def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[labels.ScoreMeaning]:
@@ -203,13 +214,16 @@ def _models(view: JudgeView) -> Iterator[labels.JudgedModel]:
 
 
 def _judged(view: JudgeView, name: str, rows: Mask, first: Mask) -> labels.JudgedModel:
-    mean = people_ratings.contrast(view.pool, [rows], first=first)
-    rated, pairs = int((rows & view.pool.known).sum()), view.table.kind == "pairs"
-    judge = np.where(first, view.unit, 1 - view.unit) if pairs else view.score
-    combined = _units(mean.estimate(), view) if mean else EstimateEntry(n=rated)
+    mean, is_pairs = people_ratings.part_mean(view.pool, rows, first), view.table.kind == "pairs"
+    judge = np.where(first, view.unit, 1 - view.unit) if is_pairs else view.score
+    pool, scale = view.pool, view.table.human_scale
+    people = np.where(first, pool.people, 1 - pool.people) if is_pairs else pool.people
+    rated = people[rows & pool.known]
     return labels.JudgedModel(
-        name=name, n=int(rows.sum()), labels=rated, combined=combined,
-        judge_only=float(judge[rows].mean()), strength=None,
+        name=name, n=int(rows.sum()), labels=rated.size, strength=None,
+        combined=mean if mean.value is None else _units(mean, view),
+        judge_only=float(judge[rows].mean()),
+        people_only=scale.rating(float(rated.mean())) if rated.size else None,
     )  # fmt: skip
 
 
@@ -268,18 +282,30 @@ def _labels_needed(
     return labels.LabelsNeeded(precision=target, labels=whole)
 
 
-def _disagreements(view: JudgeView) -> Iterator[labels.Disagreement]:
-    """Yield the ratings that surprise most, given the judge's scores of the others."""
+def _disagreements(view: JudgeView, fitted: RecalibrationMap) -> Iterator[labels.Disagreement]:
+    """Yield the ratings that surprise most, given what people usually say at the judge's score.
+
+    On one scale they are also away from the score itself.
+    """
     table, pool, scale = view.table, view.pool, view.table.human_scale
-    surprise = np.where(pool.known, np.abs(pool.people - pool.rate), -1.0)
-    columns = table.columns
-    names = {"question": columns.question, "model": columns.model, "text": columns.answer}
-    for row in np.argsort(-surprise, kind="stable")[: min(_DISAGREEMENTS, pool.known.sum())]:
-        cells = {role: name and table.frame[int(row), name] for role, name in names.items()}
+    usual = fitted.probabilities(view.unit)
+    surprise = np.abs(pool.people - usual)
+    if view.same:
+        surprise = np.minimum(surprise, np.abs(pool.people - view.unit))
+    surprise = np.where(pool.known & (surprise > 0), surprise, 0.0)
+    columns, frame = table.columns, table.frame
+    asked = next(iter(columns_called("question_text", frame.columns)), columns.question)
+    names = {"question": asked, "model": columns.model, "text": columns.answer}
+    sides = side_columns(frame, frame.columns, texts=True) if table.kind == "pairs" else None
+    for row in np.argsort(-surprise, kind="stable")[: min(_DISAGREEMENTS, (surprise > 0).sum())]:
+        cells = {role: name and frame[int(row), name] for role, name in names.items()}
+        if sides:
+            both = zip("AB", (frame[int(row), side] for side in sides), strict=True)
+            cells["text"] = "\n\n".join(f"{side}: {str(cell)[:_LETTERS]}" for side, cell in both)
         yield labels.Disagreement(
             row=int(table.rows[row]),
             judge=float(view.score[row]),
             people=scale.rating(float(pool.people[row])),
-            expected=scale.rating(float(pool.rate[row])),
-            **{k: None if cell is None else str(cell)[:_LETTERS] for k, cell in cells.items()},
+            expected=scale.rating(float(usual[row])),
+            **{k: None if cell is None else str(cell)[: 2 * _LETTERS] for k, cell in cells.items()},
         )

@@ -1,9 +1,8 @@
-"""What people would say beside a judge: meaning of its scores, their mean, and what it leans to."""
+"""What people would say beside a judge: meaning of its scores, their mean, and that of a part."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,14 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 from msgspec import structs
-from scipy.special import bdtr, betaincinv, chdtrc, erfc, expit, logit
+from scipy.special import betaincinv, chdtrc, erfc, expit, logit
 
 from calibrant.core.arrays import EstimateEntry, Floats, Indices, Mask, named_stream
-from calibrant.data.judge_table import JudgeTable
 from calibrant.data.mend import CERTAINTY, map_of_curve
 from calibrant.data.recalibration_map import RecalibrationMap
-from calibrant.findings.documents.entries import UNDEFINED
-from calibrant.findings.documents.labels import JudgeBias
+from calibrant.findings.claims.margins import fisher_p_value
 from calibrant.labels.labelling.pools import LabelPool, cross_fitted, features
 from calibrant.metrics.recalibration.mend_fit import Labels, fit_curve, fit_value
 from calibrant.metrics.stats import judges
@@ -48,17 +45,20 @@ def score_map(
     fitted, scores = map_of_curve(curve, labels, promise=promise, **about), np.unique(judge)
     if scores.size != 2:
         return fitted
-    rates = [_jeffreys(people[judge == score]) for score in scores]
+    rates = [_jeffreys(y, y.size / _spread(y)) for y in (people[judge == one] for one in scores)]
     value, low, high = (tuple(part) for part in logit(rates).T.tolist())
     rising, knots = value[1] >= value[0], tuple(scores.tolist())
     return structs.replace(fitted, knots=knots, log_odds=value, low=low, high=high, rising=rising)
 
 
-def _jeffreys(y: Floats) -> list[float]:
-    """Return a rate with its ends, by labels that count by how far they spread."""
-    n = y.size / dispersion(y, np.full(y.size, y.mean()))
+def _jeffreys(y: Floats, n: float) -> list[float]:
+    """Return a rate with its ends, by labels that count as `n` of yes or no."""
     yes, no = n * y.mean() + 0.5, n * (1 - y.mean()) + 0.5
     return [yes / (yes + no), *betaincinv(yes, no, [0.025, 0.975])]
+
+
+def _spread(y: Floats) -> float:
+    return dispersion(y, np.full(y.size, y.mean()))
 
 
 def dispersion(people: Floats, rate: Floats) -> float:
@@ -76,6 +76,11 @@ def dispersion(people: Floats, rate: Floats) -> float:
 # Labels of each model from which on the model itself helps to predict what people say.
 _LABELS_A_MODEL = 25
 _PSEUDO = 2.0
+# Who rates by chance seems to be called in once in a thousand tables.
+_CALLED_IN = 0.001
+# With fewer ratings off an end of the scale their spread is not known from themselves; the mean of
+# all has the judge, and two labels of the largest size, beside them.
+_FEW_OFF, _NONE_OFF = 5.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,18 @@ class PeoplePool:
         return np.isfinite(self.people)
 
     @cached_property
+    def unit(self) -> Indices:
+        """What each row is about, or the row itself."""
+        return np.arange(self.people.size) if self.item is None else self.item
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether items were rated as a whole: the other rows of those rated are rated as well."""
+        size, rated = np.bincount(self.unit), np.bincount(self.unit, self.known)
+        beside = float(rated @ (size - 1))
+        return bool(beside and rated @ (rated - 1) > (1 + self.known.mean()) / 2 * beside)
+
+    @cached_property
     def rate(self) -> Floats:
         """A predicted rating of every item; an item's own rating is not in its own."""
         lab, side = np.flatnonzero(self.known), None
@@ -128,7 +145,7 @@ def people_mean(pool: PeoplePool) -> MeanError:
     -----
     Two labels of ordinary size, and two of the largest size that such ratings have, are added to
     the variance: a handful that agree is no certainty. The degrees of freedom follow from the
-    kurtosis of what the regression missed.
+    kurtosis of what the regression missed. Where whole items were rated, an item is one label.
 
     Examples
     --------
@@ -148,20 +165,63 @@ def people_mean(pool: PeoplePool) -> MeanError:
     spread = (float(((y - y.mean()) ** 2).sum()) + 0.25) / (n + 1)
     unseen = 0.5 / (n * (n + 1)) * min(1.0, 4 * spread)
     value = min(max(float(rate.mean() + residual.mean()), 0.0), 1.0)
-    df = judges.kurtosis_df(residual - residual.mean())
+    missed = residual - residual.mean()
+    if pool.whole:
+        missed = judges.unit_sums(missed, pool.unit[pool.known])
+        own = max(own, float(missed @ missed) / n**2 * missed.size / max(missed.size - 1, 1))
+    df = judges.kurtosis_df(missed)
     return MeanError(value, float(np.sqrt(own + unseen)), df, y.size)
 
 
-def lenience(pool: PeoplePool) -> MeanError:
+def lenience(pool: PeoplePool) -> EstimateEntry:
     """Return the judge's mean minus people's, for items like these and not for these alone.
 
     Scores and ratings are on one scale.
     """
     assert pool.judge is not None
-    mean, items = people_mean(pool), pool.people.size
-    companion = float((pool.judge - pool.rate).var()) / items
-    error = float(np.sqrt(mean.error**2 + companion))
-    return MeanError(float(pool.judge.mean()) - mean.value, error, mean.df, mean.n)
+    mean, rows = people_mean(pool), pool.people.size
+    beyond: Floats = pool.judge - pool.rate
+    error, df = float(np.sqrt(mean.error**2 + beyond.var() / rows)), mean.df
+    items = np.unique(pool.unit).size
+    if items < rows:
+        # Rows of an item hang together, in what the judge says and in what people do.
+        missed = (pool.people - pool.rate)[pool.known]
+        each = (beyond - beyond.mean()) / rows
+        each[pool.known] -= (missed - missed.mean()) / missed.size
+        total = judges.unit_sums(each, pool.unit)
+        error = max(error, float(np.sqrt(total @ total * items / max(items - 1, 1))))
+        rated = np.unique(pool.unit[pool.known]).size
+        df = max(min(df, judges.kurtosis_df(total), rated - 1.0), 3.0)
+    whole = MeanError(mean.value, error, df, mean.n).estimate()
+    people = held(whole, pool.people[pool.known]).turned()
+    value, low, high = (float(pool.judge.mean()) + end for end in people.ends)
+    return EstimateEntry(value=value, low=low, high=high, n=mean.n)
+
+
+def part_mean(pool: PeoplePool, rows: Mask, first: Mask | None = None) -> EstimateEntry:
+    """Return the mean that people would give some items, with an interval."""
+    mean, known = contrast(pool, [rows], first=first), rows & pool.known
+    if mean is None:
+        return EstimateEntry(n=int(known.sum()))
+    people = pool.people if first is None else np.where(first, pool.people, 1 - pool.people)
+    n, left = known.sum() / _spread(people[pool.known]), 1 - float(known.sum() / rows.sum())
+    return held(mean.estimate(), people[known], left, n, _FEW_OFF)
+
+
+def held(
+    mean: EstimateEntry, y: Floats, left: float = 1.0, n: float = 0.0, few: float = _NONE_OFF
+) -> EstimateEntry:
+    """Return a mean with an interval that ratings at one end of the scale do not shorten.
+
+    Where fewer than `few` are off it, it holds that of the ratings `y` alone, which count as `n` of
+    yes or no, or by how far they spread; a share `left` of the items has none.
+    """
+    value, low, high = mean.ends
+    n = n or y.size / _spread(y)
+    if left > 0 and n * min(y.mean(), 1 - y.mean()) < few:
+        _, least, most = _jeffreys(y, n / left)
+        low, high = min(low, least), max(high, most)
+    return EstimateEntry(value=value, low=low, high=high, n=mean.n)
 
 
 def contrast(
@@ -206,9 +266,8 @@ def contrast(
         own = float(each @ each) * n
         added += max(judges.pulled_variance(own * (n - 1), n, pooled * remaining) - own, 0.0) / n
         counts.append(n)
-    item = np.arange(residual.size) if pool.item is None else pool.item
-    total = np.bincount(item, influence)
-    each = total[np.unique(item[pool.known & (influence != 0.0)])]
+    total = np.bincount(pool.unit, influence)
+    each = total[np.unique(pool.unit[pool.known & (influence != 0.0)])]
     df = max(min(judges.kurtosis_df(each), 2.0 * min(counts) + judges.PULL), 3.0)
     return MeanError(value, float(np.sqrt(total @ total + added)), df, int(sum(counts)))
 
@@ -235,120 +294,33 @@ def choice_p_value(pool: PeoplePool) -> float:
     return min(1.0, 2 * min(p_rank, p_model))
 
 
-_LENGTH = re.compile(r"word|length|len$|token|char", re.IGNORECASE)
-# A column of more values than this is cut at its median, or counted in words where it is text.
-_MOST_VALUES = 12
+def called_in(people: Floats) -> list[int]:
+    """Return the columns of those who rated rows because the others disagree on them.
 
-
-def biases(table: JudgeTable, score: Floats, *, same: bool) -> Iterator[JudgeBias]:
-    """Yield every lean that was tested, shown or not.
-
-    Parameters
-    ----------
-    table
-        Scores and ratings.
-    score
-        The judge's scores in its own units.
-    same
-        Whether people rate on the judge's scale.
-    """
-    if table.kind == "pairs":
-        yield from _pair_leans(table, score)
-        return
-    single = np.isfinite(table.people).sum(axis=1).max() < 2
-    for kind, name, choice in _parts(table):
-        if lean := judges.favour(score, table.people, choice):
-            yield _lean(kind, name, "two people", lean.estimate(), lean.p_value)
-        elif same and single and (lead := judges.lead_beyond_people(score, table.people, choice)):
-            yield _lean(kind, name, "one person", lead.estimate())
-        else:
-            yield _lean(kind, name, "too few")
-
-
-def _parts(table: JudgeTable) -> Iterator[tuple[str, str, Mask]]:
-    """Yield models, values of a feature, and the rows above the middle of one with many values."""
-    for code, name in enumerate(table.models):
-        yield "model", name, table.sides[:, 0] == code
-    for column in table.columns.features:
-        values, is_number = table.frame[column], table.frame[column].dtype.is_numeric()
-        if not is_number and values.drop_nulls().n_unique() <= _MOST_VALUES:
-            yield from (("feature", name, rows) for name, rows in named_values(values))
-            continue
-        size, length = _sizes(values), not is_number or _LENGTH.search(column)
-        middle = float(np.nanmedian(size))
-        yield "length" if length else "feature", f"{column} above {middle:g}", size > middle
-
-
-def named_values(column: pl.Series) -> Iterator[tuple[str, Mask]]:
-    """Yield the values of a column by name, with the rows of each."""
-    for value in column.drop_nulls().unique().sort():
-        yield f"{column.name} = {value}", (column == value).fill_null(False).to_numpy()
-
-
-def _sizes(values: pl.Series) -> Floats:
-    """Return numbers, or the number of words of texts."""
-    if not values.dtype.is_numeric():
-        values = values.cast(pl.String).str.split(" ").list.len()
-    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-
-def _pair_leans(table: JudgeTable, score: Floats) -> Iterator[JudgeBias]:
-    """Yield the lean to a place, and to the longer answer beyond people and beyond chance.
-
-    A judge that is noisy picks less often what people prefer, whatever that is: only beyond
-    one half, on the side away from people, is it a lean of its own.
-    """
-    people = judges.row_mean(table.people)
-    if table.swapped is not None:
-        change = score - table.swapped
-        change = change[np.abs(change) == 1.0]
-        n, share = change.size, float((change > 0).mean()) if change.size else 0.5
-        reach = 1.96 * ((share * (1 - share) * n + 1.0) / (n + 4.0) / max(n, 1)) ** 0.5
-        low, high = max(share - 0.5 - reach, -0.5), min(share - 0.5 + reach, 0.5)
-        ends = EstimateEntry(value=share - 0.5, low=low, high=high, n=score.size)
-        yield _lean("position", "the first", "both orders", ends, sign_test(change),
-                    judge_share=share, flips=n)  # fmt: skip
-    elif table.first is not None:
-        yield _beside("position", "the first", table.first == 1, score, people)
-    if len(table.columns.features) == 2:
-        a, b = (_sizes(table.frame[name]) for name in table.columns.features)
-        unlike = np.isfinite(a) & np.isfinite(b) & (a != b)
-        longer = (a > b)[unlike]
-        lean = _beside("length", "the longer", longer, score[unlike], people[unlike])
-        sides = np.where(longer, score[unlike], 1 - score[unlike]) - 0.5
-        beyond = (lean.value or 0.0) * np.sign(sides).sum() > 0
-        yield structs.replace(lean, p=max(lean.p or 0.0, sign_test(sides)) if beyond else 1.0)
-
-
-def _beside(kind: str, name: str, side: Mask, score: Floats, ratings: Floats) -> JudgeBias:
-    """Return how much more often the judge than people picks a side, of the same pairs."""
-    judge, people = (np.where(side, part, 1 - part) for part in (score, ratings))
-    finite = np.isfinite(people)
-    difference = judge[finite] - people[finite]
-    n = max(difference.size, 1)
-    value = float(difference.sum()) / n
-    reach = 1.96 * float(np.sqrt(((difference - value) ** 2).sum() + 1.0)) / n
-    ends = EstimateEntry(value=value, low=value - reach, high=value + reach, n=n)
-    by_people = float(people[finite].mean()) if finite.any() else None
-    return _lean(kind, name, "beside people", ends, sign_test(difference),
-                 judge_share=float(judge.mean()), people_share=by_people)  # fmt: skip
-
-
-def sign_test(values: Floats) -> float:
-    """Return the exact two-sided p-value of 'above 0 as often as below'.
+    They meet disputed rows alone: in agreement and favour they would count as if people agreed
+    less than they do.
 
     Examples
     --------
-    >>> round(sign_test(np.repeat([1.0, -1.0], [32, 13])), 4)
-    0.0066
+    >>> first = np.arange(40.0) % 2
+    >>> second = np.where(np.arange(40) < 10, 1 - first, first)
+    >>> third = np.where(first != second, first, np.nan)
+    >>> called_in(np.column_stack([first, second, third]))
+    [2]
     """
-    more, less = int((values > 0).sum()), int((values < 0).sum())
-    return min(1.0, 2 * float(bdtr(min(more, less), more + less, 0.5)))
+    finite, found = np.isfinite(people), []
+    for person in range(people.shape[1] if people.shape[1] > 2 else 0):
+        others = np.delete(np.arange(people.shape[1]), person)
+        rows = finite[:, others].sum(axis=1) > 1
+        peers, rated = people[np.ix_(rows, others)], finite[rows, person]
+        split = np.nanmax(peers, axis=1) > np.nanmin(peers, axis=1)
+        yes, no = (np.bincount(rated[part], minlength=2)[::-1] for part in (split, ~split))
+        more = yes[0] * no.sum() > no[0] * yes.sum()
+        if more and fisher_p_value(*yes, *no) * people.shape[1] < _CALLED_IN:
+            found.append(person)
+    return found
 
 
-def _lean(
-    kind: str, name: str, method: str, ends: EstimateEntry = UNDEFINED, p: float | None = None,
-    **shares: Any,
-) -> JudgeBias:  # fmt: skip
-    return JudgeBias(kind=kind, name=name, value=ends.value, low=ends.low, high=ends.high, p=p,
-                     method=method, labels=int(ends.n or 0), **shares)  # fmt: skip
+def independent(people: Floats) -> Floats:
+    """Return the columns of those who were not called in."""
+    return np.delete(people, called_in(people), axis=1)

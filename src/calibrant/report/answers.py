@@ -24,6 +24,7 @@ SYMBOLS = {
     "equivalent": "≈",
     "undecided": "?",
     "depends": "±",
+    "caution": "!",
     "alarm": "▲",
     "not_tested": "·",
 }
@@ -52,6 +53,8 @@ _BADGE_CLAIM = {
     "plan": "plan.order",
     "multi_answer": "bench.best_method",
 }
+# What is shown against a judge: no tick, which would say that all is well.
+_AGAINST = ("lenient", "harsh", "agrees_less", "favours", "length", "position")
 # One question, two directions: they are ranked together.
 _SAME = {
     "judge.harsh": "judge.lenient",
@@ -77,6 +80,7 @@ def claim_tone(claim: Claim) -> str:
     """
     # `models_over_confident` is about several: the verdict stands at the end of a name.
     verdict = next((tone for tone in SYMBOLS if claim.id.endswith(tone)), None)
+    verdict = "caution" if claim.id in {f"judge.{name}" for name in _AGAINST} else verdict
     return verdict if claim.outcome == "shown" and verdict is not None else claim.outcome
 
 

@@ -233,16 +233,19 @@ Columns = Mapping[str, str | Callable[[Any], Cell]]
 
 
 class Paragraph(Struct, frozen=True):
-    """A paragraph; `strong` for the verdict."""
+    """A paragraph; `strong` for the verdict, `requested` as in a table."""
 
     text: str
     strong: bool = False
+    requested: bool = False
 
 
 class Table(Struct, frozen=True):
     """A table of cells. The first `labels` columns are names, the others numbers.
 
-    `main`: the one table of the short view, where it is not the first.
+    `main`: the one table of the short view, where it is not the first. `requested`: an option asked
+    for this by name, so that the short view has it too.
+    `whole_names`: in a narrow terminal the last columns give way before names are cut.
     `folded`: a page shows the title alone until the reader opens it (reasons, details).
     `name`: what the table is, for whoever looks for it.
     """
@@ -252,8 +255,10 @@ class Table(Struct, frozen=True):
     title: str = ""
     note: str = ""
     labels: int = 1
+    whole_names: bool = False
     folded: bool = False
     main: bool = False
+    requested: bool = False
     name: str = ""
 
 

@@ -71,8 +71,8 @@ class Result(Fields):
     def to_json(self, path: str | Path) -> None:
         """Write the document as JSON."""
         self._check_place(path)
-        with writing(path):
-            Path(path).write_bytes(dump_document(self._document))
+        with writing(path) as place:
+            place.write_bytes(dump_document(self._document))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as one self-contained page, and write it where `path` is given."""
@@ -82,8 +82,8 @@ class Result(Fields):
         page = render_html([self._document], questions=questions, questions_note=note)
         if path is not None:
             self._check_place(path)
-            with writing(path):
-                Path(path).write_text(page, encoding="utf-8")
+            with writing(path) as place:
+                place.write_text(page, encoding="utf-8")
         return page
 
     def view(self, **options: Any) -> Any:

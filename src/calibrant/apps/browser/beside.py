@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 
 from calibrant.apps.browser.opened import AppData
 from calibrant.apps.browser.state import State
-from calibrant.apps.browser.tabs import Tab, call_of, resolved
+from calibrant.apps.browser.tabs import JUDGED_ROLES, Tab, call_of, parameters, resolved
 from calibrant.core.document import dump_document
 from calibrant.core.errors import CalibrantError, InputError, QuestionError
 from calibrant.core.hints import Call
@@ -71,6 +73,39 @@ def reading_fields(
         for name, (words, hint) in _TYPED.items()
     ]
     return [*selects, *typed]
+
+
+def judged_columns(state: State, data: AppData) -> list[dict[str, object]]:
+    """Return what is ticked to say which columns are the judge's, and which people's."""
+    columns, typed = data.judged(), state.settings("judge", parameters("judge"))
+    return [
+        {
+            "name": f"judge.{role}",
+            "words": words,
+            "choices": columns["scored"] or data.columns(),
+            "chosen": typed.get(role) or columns[role],
+        }
+        for role, words in JUDGED_ROLES.items()
+    ]
+
+
+_SETTING = re.compile(r'(\w+)=(\[[^\]]*\]|"[^"]*")')
+
+
+def proposed_settings(error: str) -> tuple[str, dict[str, str]]:
+    r"""Return a refusal without the call that it proposes, and what that call says by option.
+
+    Examples
+    --------
+    >>> proposed_settings('no order yet\n-> say so:\ncalibrant.judge(t.csv, order=["bad", "ok"])')
+    ('no order yet\n-> say so:', {'order': 'bad,ok'})
+    """
+    lines = error.splitlines()
+    calls = [line for line in lines if line.lstrip().startswith("calibrant.")]
+    settings = [pair for call in calls for pair in _SETTING.findall(call)]
+    values = {name: orjson.loads(text) for name, text in settings if name not in JUDGED_ROLES}
+    proposed = {k: v if isinstance(v, str) else ",".join(map(str, v)) for k, v in values.items()}
+    return "\n".join(line for line in lines if line not in calls), proposed
 
 
 def reading_question(data: AppData) -> dict[str, Any] | None:
@@ -252,8 +287,8 @@ def _result(tab: Tab, state: State, data: AppData) -> Result:
 
 
 def _page(tab: Tab, state: State, data: AppData) -> bytes:
-    rows = data.rows()
-    questions, note = rows.questions()
+    # Ratings have no confidence, and so no rows to go through.
+    questions, note = ([], "") if tab.name == "judge" else data.rows().questions()
     page = render_html([_result(tab, state, data)], questions=questions, questions_note=note)
     return page.encode()
 
@@ -271,8 +306,8 @@ def _png(tab: Tab, state: State, data: AppData) -> bytes:
 
 
 def _policy(tab: Tab, state: State, data: AppData) -> bytes:
-    if tab.verb not in ("decide", "mend"):
-        raise InputError("a policy is saved on the tab Decide, a map on the tab Meaning")
+    if tab.verb not in ("decide", "mend", "judge"):
+        raise InputError("a policy is saved on the tab Decide, a map on the tab Meaning or Judge")
     path = data.folder / "policy.json"
     data.make(Call(tab.verb, **call_of(tab, state, data).settings, save=str(path)))
     return path.read_bytes()

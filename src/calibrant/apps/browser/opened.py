@@ -24,14 +24,18 @@ from calibrant.core.document import dump_document, load_document
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.hints import Call, declared_options
 from calibrant.data.formats import is_study
+from calibrant.data.judge_shape import is_scored, likely_columns
+from calibrant.data.judge_table import open_judged
 from calibrant.data.sources.engines import Helper, NotDoneError
 from calibrant.data.sources.rows import Rows
-from calibrant.data.tables import column_names, scan_table
+from calibrant.data.tables import collect, column_names, scan_table
 from calibrant.report.result import Result
 from calibrant.verbs.opening.open_rows import open_rows
 
 GRADES = ("right", "wrong", "as given")
 _HALF = 0.5
+# So many rows say what a column holds.
+_HEAD = 10_000
 
 
 class Corrections:
@@ -256,6 +260,15 @@ class AppData:
             with contextlib.suppress(CalibrantError, OSError):
                 self._columns = column_names(scan_table(self.paths[0]), self.paths[0])
         return self._columns
+
+    def judged(self) -> dict[str, list[str]]:
+        """Return the columns that are called like a judge's and people's, and all with verdicts."""
+        frame = pl.DataFrame()
+        with contextlib.suppress(CalibrantError, OSError):
+            path, is_table = self.paths[0], bool(self.columns())
+            frame = open_judged(collect(scan_table(path).head(_HEAD), path) if is_table else path)
+        scored = [name for name in frame.columns if is_scored(frame[name])]
+        return {**likely_columns(frame), "scored": scored}
 
     def read_as(self, roles: NamedColumns) -> None:
         """Read the table by these columns from now on; what is empty is guessed again."""

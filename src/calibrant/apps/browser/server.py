@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from calibrant.apps.browser import tabs
-from calibrant.apps.browser.beside import reading_fields, reading_question, saved, traffic_of
+from calibrant.apps.browser import beside, tabs
 from calibrant.apps.browser.opened import MOST_UPLOADED, AppData, BrowserJob, Dropped, NamedColumns
 from calibrant.apps.browser.state import PAGE, State, read_state
 from calibrant.apps.browser.tabs import Tab, call_of, resolved, tab_of
@@ -174,7 +173,7 @@ class AppServer(LocalServer):
         if isinstance(page, web.Response):
             return page
         answers_served = (
-            await asyncio.to_thread(traffic_of, data.paths) if tab.name == "watch" else None
+            await asyncio.to_thread(beside.traffic_of, data.paths) if tab.name == "watch" else None
         )
         if answers_served is not None:
             page += _fragment("traffic", found=answers_served)
@@ -189,8 +188,7 @@ class AppServer(LocalServer):
         try:
             call = await asyncio.to_thread(call_of, tab, state, data)
         except InputError as error:
-            form = tabs.form_of(tab, state)
-            return await asyncio.to_thread(_failed, tab, str(error), form, data)
+            return await asyncio.to_thread(_failed, tab, str(error), state, data)
         job = data.document(call)
         if not job.done:
             await asyncio.sleep(_SOON)
@@ -198,8 +196,7 @@ class AppServer(LocalServer):
             words = f"{tab.working} {data.name}"
             return web.json_response({"words": words, "seconds": job.seconds}, status=202)
         if job.error:
-            form = tabs.form_of(tab, state)
-            return await asyncio.to_thread(_failed, tab, job.error, form, data)
+            return await asyncio.to_thread(_failed, tab, job.error, state, data)
         return await asyncio.to_thread(_document, tab, state, data, job, call)
 
     async def _rows(self, request: web.Request) -> web.Response:
@@ -214,7 +211,7 @@ class AppServer(LocalServer):
     async def _save(self, request: web.Request) -> web.Response:
         data, name = self._looked_at, request.match_info["name"]
         tab = tab_of(request.query.get("tab", "overview"))
-        kind, body = await asyncio.to_thread(saved, name, tab, _state(request), data)
+        kind, body = await asyncio.to_thread(beside.saved, name, tab, _state(request), data)
         head = {"Content-Disposition": f'attachment; filename="{name}"'}
         return web.Response(body=body, content_type=kind, headers=head)
 
@@ -300,9 +297,9 @@ def _templates() -> Any:
     return page_templates(app_asset)
 
 
-def _fragment(macro: str, /, **values: object) -> str:
+def _fragment(macro: str, /, *places: object, **values: object) -> str:
     module = _templates().get_template("fragments.html").module
-    return str(getattr(module, macro)(**values))
+    return str(getattr(module, macro)(*places, **values))
 
 
 def _html(text: str) -> web.Response:
@@ -328,7 +325,9 @@ def _document(tab: Tab, state: State, data: AppData, job: BrowserJob, call: Call
     name = tab.name if tab.name in own else "document"
     if name == "overview":
         reading = job.result.get("reading") if job.result else None
-        display["columns"] = reading_fields(data, (reading or {}).get("columns") or {})
+        display["columns"] = beside.reading_fields(data, (reading or {}).get("columns") or {})
+    if name == "judge":
+        display["columns"] = beside.judged_columns(state, data)
     if name == "labels":
         display |= {**_labelling(tab, data), "form": []}
     settings, paths = data.settings(call), data.paths
@@ -338,12 +337,24 @@ def _document(tab: Tab, state: State, data: AppData, job: BrowserJob, call: Call
     return _fragment(f"tab_{name}", **display) + _fragment("command", shell=shell, python=python)
 
 
-def _failed(tab: Tab, error: str, form: list[dict[str, object]], data: AppData) -> str:
+def _failed(tab: Tab, error: str, state: State, data: AppData) -> str:
     """Return what a tab shows in place of a result, and a way to say how the table is meant."""
     # The page names files, and no place of a machine.
     words = error.replace(str(Path(data.paths[0]).parent) + os.sep, "")
-    shown = {"columns": reading_fields(data), "asked": reading_question(data)}
-    return _fragment("tab_failed", tab=tab, error=words, form=form, **shown)
+    shown: dict[str, object] = {
+        "columns": beside.reading_fields(data),
+        "asked": beside.reading_question(data),
+    }
+    roles = data.judged()
+    if tab.name == "judge":
+        words, proposed = beside.proposed_settings(words)
+        columns = beside.judged_columns(state, data)
+        form = tabs.form_of(tab.verb, state, proposed)
+        return _fragment("judge_failed", tab, words, form, columns)
+    if tab.name == "overview" and roles["human"]:
+        # Ratings without a confidence: the answer is on another tab.
+        shown["instead"] = "both" if roles["judge"] else "people"
+    return _fragment("tab_failed", tab, words, tabs.form_of(tab.verb, state), **shown)
 
 
 def _labelling(tab: Tab, data: AppData) -> dict[str, object]:

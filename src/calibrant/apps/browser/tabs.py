@@ -20,7 +20,6 @@ from calibrant.core.hints import Call
 from calibrant.core.names import method_words
 from calibrant.core.values import range_words
 from calibrant.core.verb import COMPUTE, Parameter, declaration
-from calibrant.data.judge_table import likely_columns
 from calibrant.data.sources.rows import RowQuery, Rows
 from calibrant.findings.documents.audits import AuditBlock
 from calibrant.findings.documents.entries import EstimateEntry
@@ -38,9 +37,14 @@ from calibrant.verbs.monitoring import batch_length, in_batches
 _LIMIT = 0.1
 _MOST_FEATURES = 6
 _MOST_LACKING = 0.2
+_ALSO_ASKED = ("time", "baseline_rows", "judge")
+_OF_JUDGES = ("existing", "scale", "human_scale", "order", "pairs", "first", "swapped", "tie", "by",
+              "model", "question", "answer")  # fmt: skip
 # Chosen by the picker or a chart, not typed into a form.
-_ALSO_ASKED = ("time", "baseline_rows", "judge", "human", "pairs", "swapped", "order")
 _PICKED = ("models", "only_model", "only_method", "by", "save", "wrong")
+_PICKED_OF_JUDGES = ("judge", "human", "save", "batch", "rated")
+JUDGED_ROLES = {"judge": "judge's scores", "human": "people's ratings, a person each"}
+"""What has to be known of a table before a judge is set beside people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +110,12 @@ def call_of(tab: Tab, state: State, data: AppData) -> Call:
     elif tab.name == "mend":
         picked = _one(state, data)
     elif tab.name == "judge":
-        picked = {role: names for role, names in likely_columns(data.columns()).items() if names}
-    return Call(tab.verb, **{**picked, **state.settings(tab.verb, parameters(tab.verb))})
+        picked = {role: data.judged()[role] for role in JUDGED_ROLES}
+    call = Call(tab.verb, **{**picked, **state.settings(tab.verb, parameters(tab.verb))})
+    if tab.name == "judge" and not all(call.settings[role] for role in JUDGED_ROLES):
+        rule = "which columns hold the judge's scores, and which people's ratings?"
+        raise InputError(rule, hint="tick both below")
+    return call
 
 
 def _groups(state: State, data: AppData) -> dict[str, object]:
@@ -151,7 +159,7 @@ def shown_of(tab: Tab, state: State, job: BrowserJob) -> dict[str, object]:
     assert document is not None
     if not job.shown:
         job.shown.update(_of_document(document))
-    display = {**job.shown, "tab": tab, "form": form_of(tab, state)}
+    display = {**job.shown, "tab": tab, "form": form_of(tab.verb, state)}
     if tab.name == "overview":
         entry = focus_entry(state, document)
         display["focus"] = None if entry is None else _focus(entry, document)
@@ -264,18 +272,24 @@ def _decision(document: Result) -> dict[str, object]:
     }
 
 
-def form_of(tab: Tab, state: State) -> list[dict[str, object]]:
-    """Return the fields of a tab's settings: the options of its verb that say what to compute."""
+def form_of(
+    verb: str, state: State, proposed: Mapping[str, str] | None = None
+) -> list[dict[str, object]]:
+    """Return the fields of a tab's settings: the options of its verb that say what to compute.
+
+    What is `proposed` stands in a field that nobody filled.
+    """
     fields = []
-    for name, parameter in parameters(tab.verb).items():
+    also, picked = (_OF_JUDGES, _PICKED_OF_JUDGES) if verb == "judge" else (_ALSO_ASKED, _PICKED)
+    for name, parameter in parameters(verb).items():
         option = parameter.option
-        request = option.group == COMPUTE or name in _ALSO_ASKED
-        if not request or name in _PICKED or option.argument:
+        request = option.group == COMPUTE or name in also
+        if not request or name in picked or option.argument:
             continue
-        typed = state.options.get(f"{tab.verb}.{name}", "")
+        typed = state.options.get(f"{verb}.{name}", "") or (proposed or {}).get(name, "")
         fields.append(
             {
-                "name": f"{tab.verb}.{name}",
+                "name": f"{verb}.{name}",
                 "words": parameter.word.replace("-", " "),
                 "help": option.help,
                 "hint": _placeholder(parameter),
@@ -294,6 +308,7 @@ _WRITTEN = {
     **dict.fromkeys(("COL", "COLUMN"), "Name of a column"),
     **dict.fromkeys(("COL,..", "COL,COL"), "Names of columns"),
     "MODEL": "Name of a model",
+    "WORD": "tie",
     "NAME": "One of these names",
     "A,B,..": "Names, separated by commas",
     "RULE": "age<25 and sex=F",

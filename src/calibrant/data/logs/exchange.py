@@ -22,6 +22,8 @@ from calibrant.data.tables import read_table
 Raw: TypeAlias = Mapping[str, Any]
 """An object of a log as its tool wrote it: a field may be missing, or of another kind."""
 CONFIDENCE = "confidence"
+ABOUT = ("question_id", "question", "model", "answer")
+"""Columns that say what an opinion is about."""
 GRADES = ("correct", "is_correct", "correctness", "accuracy", "acc", "exact_match", "em")
 """Names that tell right from wrong in every tool, most telling first."""
 
@@ -36,12 +38,15 @@ _OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, SyntaxError
 
 
 class LoggedGrade(NamedTuple):
-    """A grade in [0, 1], or why there is none, who gave it, and all that was said, by name."""
+    """A grade in [0, 1], or why there is none, who gave it, and all that was said.
+
+    Opinions are values by name, or `Opinion`s where the log says who gave them.
+    """
 
     correct: float | None = None
     reason: str | None = None
     grader: str | None = None
-    opinions: Raw = MappingProxyType({})
+    opinions: Raw | Sequence[NamedTuple] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +164,13 @@ def _add(log: ForeignLog, item: Exchange, draws: Draws, place: str) -> None:
         token_logprobs=tokens,
     )
     if log.options.opinions:
-        about = {"question_id": question, "question": item.question, "model": item.model}
-        log.opinions.append({**dict(_flat(item.grade.opinions)), **about, "answer": item.answer})
+        about = dict(zip(ABOUT, (question, item.question, item.model, item.answer), strict=True))
+        opinions = item.grade.opinions
+        if isinstance(opinions, Mapping):
+            about |= {beside_answer(name): x for name, x in flat(opinions)}
+        else:
+            log.opinions_of_rows.append((about, opinions))
+        log.opinions.append(about)
     scores = dict(item.scores)
     if tokens:
         total = math.fsum(tokens)
@@ -176,31 +186,18 @@ def _add(log: ForeignLog, item: Exchange, draws: Draws, place: str) -> None:
         log.score(**row, method=method, confidence=confidence)
 
 
-def _flat(opinions: Raw, above: str = "") -> Iterator[tuple[str, str | None]]:
+def flat(opinions: Raw, above: str = "") -> Iterator[tuple[str, str | None]]:
     """Yield what was said as text, parts of a score under a name each."""
     for name, value in opinions.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{name}/")
+            yield from flat(value, f"{above}{name}/")
         elif not isinstance(value, list | tuple):
-            yield f"{above}{name}", None if value is None else str(value)
+            yield f"{above}{name}", None if value is None or value != value else str(value)
 
 
-def named_items(items: Iterable[Any] | None) -> Iterator[tuple[str, Raw]]:
-    """Yield what was said under a name, with the name."""
-    for item in items or ():
-        if isinstance(item, Mapping) and "name" in item:
-            yield str(item["name"]), item
-
-
-def by_person(name: str, kind: object) -> str:
-    """Return the name of a score, marked where a person gave it: judges use the same names.
-
-    Examples
-    --------
-    >>> by_person("helpful", "LLM"), by_person("helpful", "HUMAN"), by_person("helpful", "EVAL")
-    ('helpful', 'helpful (people)', 'helpful')
-    """
-    return f"{name} (people)" if str(kind).upper() in ("HUMAN", "ANNOTATION") else name
+def beside_answer(name: str) -> str:
+    """Return the name of a score, another one where a column about the answer has it."""
+    return f"{name} (score)" if name in ABOUT else name
 
 
 def most_likely(logs: Sequence[float]) -> tuple[int, float]:

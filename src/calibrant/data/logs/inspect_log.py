@@ -10,6 +10,7 @@ from calibrant.data.logs import exchange, json_text
 from calibrant.data.logs.agent_turns import AgentTurn, add_run
 from calibrant.data.logs.json_text import ReadOptions
 from calibrant.data.logs.log import ForeignLog
+from calibrant.data.logs.opinions import PEOPLE, Opinion
 from calibrant.data.logs.zip_entries import ZipEntries
 
 VERSIONS = (2, 3)
@@ -79,6 +80,7 @@ def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> Non
     def exchanges(sample: exchange.Raw) -> Iterator[exchange.Exchange]:
         nonlocal scorer
         scorer = scorer or graded_scorer(sample, log)
+        _count_unanswered(log, sample)
         draw = _sample(about, sample, scorer, log.options)
         yield draw
         grade = None if draw.grade is None else draw.grade.correct
@@ -95,6 +97,12 @@ def _add_all(log: ForeignLog, head: exchange.Raw, samples: Iterable[Any]) -> Non
         first = log.problems[0]
         raise InputError(f"no sample can be read; {first.place}: {first.reason}")
     _note_missing(log, head, spec, earlier)
+
+
+def _count_unanswered(log: ForeignLog, sample: exchange.Raw) -> None:
+    scores = sample.get("scores") or {} if log.options.opinions else {}
+    missing = sum(score.get("value") == "N" for score in scores.values())
+    log.counts["scores are N (no answer): they count as empty"] += missing
 
 
 def _place(sample: exchange.Raw) -> str:
@@ -175,7 +183,7 @@ def graded_scorer(sample: exchange.Raw, log: ForeignLog) -> str | None:
         for name, score in (scores.items() if isinstance(scores, Mapping) else ())
         if isinstance(score, Mapping) and grade_of(score.get("value"))[0] is not None
     ]
-    if len(names) > 1:
+    if len(names) > 1 and not log.options.opinions:
         log.note(
             f"graded by the scorer {names[0]!r}; the log also has {', '.join(names[1:])} "
             "(choose another as grade)"
@@ -206,7 +214,7 @@ def _sample(
         text=text,
         answer=text if answer is None else _resolved(answer, attachments),
         draw=int(sample["epoch"]) - 1,
-        grade=exchange.LoggedGrade(*_grade(sample, score, scorer), scorer, dict(_opinions(scores))),
+        grade=exchange.LoggedGrade(*_grade(sample, score, scorer), scorer, list(_opinions(scores))),
         tokens=tokens,
         # Inspect accepts any of the texts.
         references=sample.get("target"),
@@ -237,14 +245,24 @@ def _turns(sample: exchange.Raw) -> Iterator[AgentTurn]:
             yield AgentTurn(tools, None, tokens.get(message.get("id")))
 
 
-def _opinions(scores: exchange.Raw) -> Iterator[tuple[str, Any]]:
-    """Yield the value of each scorer; where somebody edited it, what they put there, too."""
+def _opinions(scores: exchange.Raw) -> Iterator[Opinion]:
+    """Yield the value of each scorer, and what people put there; they may add a score, too."""
     for name, score in scores.items():
-        verdicts, edits = {name: score.get("value")}, score.get("history") or []
-        if any(edit.get("provenance") for edit in edits):
-            verdicts = {f"{name} (people)": score.get("value"), name: edits[0].get("value")}
-        for who, value in verdicts.items():
-            yield who, grade_of(value)[0] if value in ("C", "I", "P", "N") else value
+        before, people = None, []
+        for edit in score.get("history") or [score]:
+            value, origin = edit.get("value"), edit.get("provenance")
+            if value == "UNCHANGED":  # an edit of the explanation alone
+                continue
+            value = grade_of(value)[0] if value in ("C", "I", "P", "N") else value
+            if origin:
+                about = str(origin.get("author") or ""), str(origin.get("timestamp") or "")
+                people.append(Opinion(name, value, PEOPLE, *about, before))
+            else:
+                # Of edits that name nobody the last one is the scorer's.
+                before = None if value != value else value
+        if before is not None:
+            yield Opinion(name, before)
+        yield from people
 
 
 def _grade(

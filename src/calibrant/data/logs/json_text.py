@@ -13,6 +13,7 @@ import orjson
 from msgspec import Struct
 
 from calibrant.core.names import data_beside
+from calibrant.data.formats import read_bytes, unpacked
 
 if TYPE_CHECKING:
     from calibrant.data.logs.log import ForeignLog
@@ -85,7 +86,7 @@ def json_or_none(data: bytes) -> Any:
 
 def json_lines(path: Path, log: ForeignLog) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield (line number, object) of a jsonl file; lines that cannot be read are noted."""
-    with path.open("rb") as file:
+    with unpacked(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
@@ -115,7 +116,7 @@ def read_json(path: Path, log: ForeignLog, *, rows: str = "") -> Any:
     rows
         The field that holds a list of rows, where the file is one object.
     """
-    data = path.read_bytes()
+    data = read_bytes(path)
     try:
         return load_json(data)
     except ValueError as error:
@@ -132,7 +133,7 @@ def json_rows(path: Path, log: ForeignLog) -> list[tuple[str, dict[str, object]]
 
     A file of which each line is an object is read as well.
     """
-    start = path.read_bytes().lstrip(BLANK)
+    start = read_bytes(path).lstrip(BLANK)
     try:
         rows = read_json(path, log) if start.startswith(b"[") else load_json(start)
     except ValueError:

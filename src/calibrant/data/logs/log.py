@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -183,6 +184,15 @@ class ForeignLog:
         Methods whose score is no probability and only ranks.
     opinions
         All that judges and people said of each answer, by name, where that is asked for.
+    roles
+        Who gave the opinions of a column, ``"judge"`` or ``"people"``, where the log says so.
+    corrections
+        Of columns in which people put a verdict in place of another: whether each changes it.
+        Rows that they left alone are no agreement.
+    counts
+        What is noted once, with its number, when the log is read.
+    opinions_of_rows
+        Rows of `opinions`, and what was said of each by whom, before they become columns.
     questions, draws, scores
         Tables, when the log is read. A draw carries the log's own grade in ``correct`` (null with
         a ``reason``), a score is a confidence that the log holds, with the grade of its very
@@ -212,6 +222,10 @@ class ForeignLog:
     scores: pl.DataFrame = field(default_factory=pl.DataFrame)
     steps: pl.DataFrame = field(default_factory=pl.DataFrame)
     opinions: list[dict[str, str | None]] = field(default_factory=list)
+    roles: dict[str, str] = field(default_factory=dict)
+    corrections: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
+    counts: Counter[str] = field(default_factory=Counter)
+    opinions_of_rows: list[tuple[dict[str, str | None], Any]] = field(default_factory=list)
     finished: bool = False
     _rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
     _frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
@@ -252,6 +266,14 @@ class ForeignLog:
         if text not in self.notes:
             self.notes.append(text)
 
+    def remarks(self) -> list[str]:
+        """Return what a reader of the opinions should know: what is missing, and the notes."""
+        if not self.problems:
+            return self.notes
+        rule = f"could not be read: {len(self.problems):,} of the log's parts"
+        first = f"{self.problems[0].place}: {self.problems[0].reason}"
+        return [f"{rule}, {len(self.opinions):,} answers could ({first})", *self.notes]
+
     def expect_sum(self, counts: Sequence[Any], unit: str = "draws") -> None:
         """Keep how much there should be, where the log counts all of its parts."""
         if all(isinstance(count, int) for count in counts):
@@ -264,7 +286,13 @@ class ForeignLog:
         self.finished = True
         self.questions, draws, scores, steps = map(self._table, _COLUMNS)
         self.draws, self.scores, notes = without_placeholders(draws, scores)
-        for text in notes:
+        # Nobody asks for confidences where opinions are read.
+        notes = [] if self.options.opinions else notes
+        counts = [f"{number:,} {text}" for text, number in self.counts.items() if number]
+        for column, changes in self.corrections.items():
+            rule = f"{column}: {len(changes):,} corrections, which change {sum(changes):,} verdicts"
+            counts.append(f"{rule}; answers that people left alone do not count as agreement")
+        for text in (*notes, *counts):
             self.note(text)
         # Each way to be sure is a method, with all steps of every run.
         methods = [name for name in _STEP_METHODS if steps[name].count()]

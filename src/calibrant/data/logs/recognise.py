@@ -28,11 +28,12 @@ _FOOTER = 131_072
 """Bytes at the end of a parquet file, where the names of its columns are."""
 
 
-def recognise(path: str | Path) -> str | None:
+def recognise(path: str | Path, *, scores: bool = False) -> str | None:
     """Return the kind of a foreign log, or None where the path is no log that is known.
 
-    Only the content counts, not the name. Tables are no logs: verbs read them as they are. A file
-    that only stands for another (a Git LFS pointer, totals without samples) is refused.
+    Only the content counts, not the name. Tables are no logs: verbs read them as they are, unless
+    lists of `scores` are asked for. A file that only stands for another (a Git LFS pointer, totals
+    without samples) is refused.
     """
     place = Path(path)
     if place.is_dir():
@@ -57,7 +58,8 @@ def recognise(path: str | Path) -> str | None:
     with error_source(str(place)):
         refuse_stand_in(place, text)
     if text[:1] not in (b"{", b"[", b"<"):
-        return None
+        names = text.partition(b"\n")[0].decode("utf-8", "replace").replace('"', "").split(",")
+        return "scores" if scores and fits([*map(str.strip, names)], ROWS["scores"]) else None
     return kind_of_text(place, text)
 
 
@@ -116,6 +118,8 @@ def _read(path: Path, kind: str | None, options: ReadOptions) -> ForeignLog:
     module, _, function = KINDS[kind]["read"].rpartition(".")
     try:
         getattr(import_module(f"{__package__}.{module}"), function)(log)
+        if log.opinions_of_rows:
+            import_module(f"{__package__}.opinions").add_columns(log)
         log.finish()
     except InputError:
         raise

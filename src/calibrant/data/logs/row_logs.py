@@ -13,6 +13,7 @@ from typing import Any
 from calibrant.data.logs import exchange
 from calibrant.data.logs.json_text import KINDS, ReadOptions, as_text, named_lines
 from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
+from calibrant.data.logs.opinions import Opinion, by_name, opinions_in
 
 _QUESTIONS = ("user_input", "question", "request", "inputs")
 _ANSWERS = ("response", "answer", "outputs", "predictions")
@@ -58,18 +59,21 @@ def _table_row(options: ReadOptions, row: exchange.Raw) -> Iterator[exchange.Exc
         if column not in no_scores:
             version = last[:1] == "v" and last[1:].isdecimal()
             scores[base if base and version else name] = value
-    for item in row.get("assessments") or ():  # what people and judges said of a trace of MLflow
-        if item.get("feedback"):
-            scores.setdefault(str(item["assessment_name"]), item["feedback"]["value"])
-        elif item.get("expectation") and right is None:
+    assessments = row.get("assessments") or ()  # what people and judges said of a trace of MLflow
+    for item in assessments:
+        if item.get("expectation") and right is None:
             right = item["expectation"]["value"]
+    opinions = [Opinion(name, value, "") for name, value in scores.items()]
+    opinions += opinions_in(assessments)
+    scores = by_name(opinions)
     target_names = options.columns.get("confidence", exchange.CONFIDENCE)
     confidence = scores.pop(target_names, None)
+    grade = exchange.grade_among(scores, options.grade or options.columns.get("correct"))
     yield exchange.Exchange(
         question=exchange.plain_text(request),
         answer=exchange.plain_text(reply),
         model=str(row.get(options.columns.get("model", "model")) or "model"),
-        grade=exchange.grade_among(scores, options.grade or options.columns.get("correct")),
+        grade=grade._replace(opinions=opinions),
         confidence=exchange.mapping_in(reply).get(target_names)
         if confidence is None
         else confidence,

@@ -13,6 +13,7 @@ from calibrant.data.logs import exchange
 from calibrant.data.logs.agent_turns import AgentTurn, Runs, Turn, add_run
 from calibrant.data.logs.json_text import ReadOptions, joined_objects, numbered
 from calibrant.data.logs.log import FILTERED_ONLY, ForeignLog
+from calibrant.data.logs.opinions import Opinion, by_name, opinions_in
 
 _OWN = "calibrant."
 """Before the method in the name of an evaluation that calibrant itself wrote."""
@@ -221,10 +222,12 @@ def _run(runs: list[exchange.Raw], log: ForeignLog, missing: Counter[str]) -> ex
     extra, inner = (exchange.mapping_in(x) for x in (whole.get("extra"), outputs.get("output")))
     # An opinion is about the answer unless it stands on a step or a tool.
     of_steps = [*(calls[:-1] if steps else ()), *(r for r in runs if r["run_type"] == "tool")]
-    missing.update(name for run in of_steps for name in _feedback(run))
+    missing.update(opinion.name for run in of_steps for opinion in _feedback(run, log))
     of_answer = [run for run in runs if run is not whole and run not in of_steps]
-    reply = {name: x for run in (*of_answer, whole) for name, x in _feedback(run).items()}
-    values = {**exchange.mapping_in(extra.get("metadata")), **reply}
+    opinions = [opinion for run in (whole, *of_answer) for opinion in _feedback(run, log)]
+    about_run = exchange.mapping_in(extra.get("metadata"))
+    values = {**about_run, **by_name(opinions)}
+    opinions += [Opinion(name, value, "") for name, value in about_run.items()]
     confidence = exchange.first_of({**outputs, **inner}, (exchange.CONFIDENCE,))
     model = str(exchange.first_of({**values, **about}, _RUN_MODELS) or "model")
     grade = exchange.grade_among(values, log.options.grade)
@@ -234,7 +237,7 @@ def _run(runs: list[exchange.Raw], log: ForeignLog, missing: Counter[str]) -> ex
         question=_words(whole["inputs"]),
         answer=_words(generation if whole in calls else outputs),
         model=model,
-        grade=grade,
+        grade=grade._replace(opinions=opinions),
         confidence=values.get(exchange.CONFIDENCE, confidence),
         tokens=generation_tokens(generation),
     )
@@ -267,10 +270,17 @@ def generation_of(outputs: Any) -> exchange.Raw:
     return exchange.mapping_in(calls[0][0] if isinstance(calls[0], list) else calls[0])
 
 
-def _feedback(run: exchange.Raw) -> dict[str, object]:
-    """Return what LangSmith adds to a run: means of feedback by name."""
-    means = exchange.mapping_in(run.get("feedback_stats"))
-    return {name: exchange.mapping_in(item).get("avg") for name, item in means.items()}
+def _feedback(run: exchange.Raw, log: ForeignLog) -> Iterator[Opinion]:
+    """Yield what LangSmith adds to a run: means of feedback by name, and who gave it."""
+    for name, item in exchange.mapping_in(run.get("feedback_stats")).items():
+        values = exchange.mapping_in(item)
+        several = log.options.opinions and (values.get("n") or 1) > 1
+        log.counts["means of several scores are left empty: give the table of feedback"] += several
+        sources = list(values.get("sources") or ())
+        source = sources[0] if len(sources) == 1 else None
+        word = next(iter(exchange.mapping_in(values.get("values"))), None)
+        cell = {} if several else {"score": values.get("avg"), "value": word}
+        yield from opinions_in([{"key": name, "feedback_source": source, **cell}])
 
 
 def _unwrapped(message: Any) -> exchange.Raw:

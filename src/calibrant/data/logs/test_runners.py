@@ -1,15 +1,13 @@
-"""What tools that run tests write: OpenAI's evals and simple-evals, promptfoo, DeepEval, HLE.
+"""What tools that run tests write: OpenAI's evals and simple-evals, DeepEval, HLE.
 
 The grade of a sample of evals is its ``match``, or the score of a model that graded it. The grader
 of simple-evals writes a confidence of 100 where the reply states none, so only the reply's own line
-``Confidence: 85%`` is read; the judge of HLE is told to do the same. A test without assertions
-passes by default: it has no grade. The score of a metric is the opinion of a judge about the
-answer, never the confidence of the model that gave it.
+``Confidence: 85%`` is read; the judge of HLE is told to do the same. The score of a metric is the
+opinion of a judge about the answer, never the confidence of the model that gave it.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
@@ -20,7 +18,8 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.data.logs import exchange, json_text
 from calibrant.data.logs.log import ForeignLog, stated_percent
-from calibrant.data.logs.recognise import ROWS, fits, kind_by, kind_of_row
+from calibrant.data.logs.opinions import JUDGE, numbered_name
+from calibrant.data.logs.recognise import kind_by, kind_of_row
 
 # -- evals: one event per line, a run's description first ------------------------------------------
 
@@ -98,19 +97,25 @@ def read_openai_graders(log: ForeignLog) -> None:
         sample = item.get("sample") or {}
         exchange.refuse_failed(sample, "sample")
         reply, request = sample.get("output") or (), sample.get("input") or ()
-        if not reply:
-            raise exchange.NoAnswerError("the item has no answer of a model")
-        results = exchange.named_items(item["results"])
-        grades = {name: result.get("score", result.get("passed")) for name, result in results}
-        grade = exchange.grade_among(grades, log.options.grade)
         fields = exchange.mapping_in(item.get("datasource_item"))
+        text = exchange.plain_text(reply[-1] if reply else fields.get("sample.output_text"))
+        # What people and judges said of an answer is read also where the log leaves it out.
+        if not text and not log.options.opinions:
+            raise exchange.NoAnswerError("the item has no answer of a model")
+        grades: dict[str, Any] = {}
+        for result in item["results"]:
+            place = numbered_name(str(result["name"]), grades)
+            grades[place] = result.get("score", result.get("passed"))
+        log.roles.update(dict.fromkeys(map(exchange.beside_answer, grades), JUDGE))
+        grade, names = exchange.grade_among(grades, log.options.grade), (*grades, *exchange.ABOUT)
+        own = {f"item.{name}" if name in names else name: x for name, x in fields.items()}
         return [
             exchange.Exchange(
-                question_id=str(item.get("datasource_item_id")),
+                question_id=json_text.as_text(item.get("datasource_item_id")),
                 question=exchange.plain_text(request[-1]) if request else "",
-                answer=exchange.plain_text(reply[-1]),
+                answer=text or None,
                 model=str(sample.get("model") or "model"),
-                grade=grade._replace(opinions={**fields, **grades}),
+                grade=grade._replace(opinions={**own, **grades}),
             )
         ]
 
@@ -177,97 +182,6 @@ def _example(task: str | None, page: Any, talk: Any) -> exchange.Exchange:
 
 def _messages(html: str) -> list[str]:
     return [unescape(text) for _, text in _MESSAGE.findall(html)]
-
-
-_ERROR = 2
-"""`failureReason` of a call that failed; 0 is a pass, 1 a failed assertion."""
-
-
-_NOT_CORRECTNESS = frozenset(json_text.KINDS["promptfoo"]["others"].split())
-"""Assertions about how fast, dear or well formed an answer is, not about whether it is right."""
-
-
-# -- promptfoo eval -o out.json, or out.jsonl ------------------------------------------------------
-
-
-def read_promptfoo(log: ForeignLog) -> None:
-    """Read results; repeats of a test are draws of one question."""
-    rows = _results(log.path, log)
-    several = len({str(row.get("promptIdx")) for _, row in rows if isinstance(row, dict)}) > 1
-
-    def exchanges(row: exchange.Raw) -> Iterator[exchange.Exchange]:
-        response = row.get("response") or {}
-        if row.get("failureReason") == _ERROR or response.get("error"):
-            why = response.get("error") or row.get("error")
-            raise exchange.NoAnswerError(f"the call failed: {why!r:.120}")
-        if response.get("cached"):
-            log.note("some replies come from promptfoo's cache: repeats of those are copies")
-        yield _result(row, response, log.options.grade, several_prompts=several)
-
-    exchange.read_exchanges(log, rows, exchanges)
-
-
-def _results(path: Path, log: ForeignLog) -> list[tuple[str, Any]]:
-    data = path.read_bytes()
-    first = json_text.json_or_none(data.partition(b"\n")[0])
-    if isinstance(first, dict) and fits(first, ROWS["promptfoo"]):
-        return list(json_text.named_lines(path, log))
-    try:
-        document = json_text.load_json(data)
-    except ValueError as error:
-        raise InputError(
-            f"the JSON of promptfoo is cut or damaged: {error}",
-            hint="write it again: promptfoo export eval EVAL_ID -o FILE.json",
-        ) from None
-    results = document.get("results") if isinstance(document, Mapping) else None
-    if not isinstance(results, Mapping) or not isinstance(results.get("results"), list):
-        raise InputError("promptfoo's results are missing: not its layout")
-    stats = results.get("stats") or {}
-    log.expect_sum([stats.get(name) for name in ("successes", "failures", "errors")])
-    return list(json_text.numbered("result", results["results"]))
-
-
-def _result(
-    row: exchange.Raw, response: exchange.Raw, grade: str | None, *, several_prompts: bool
-) -> exchange.Exchange:
-    provider = row["provider"]
-    name = provider if isinstance(provider, str) else provider.get("label") or provider["id"]
-    tokens, usage = response.get("logProbs"), response.get("tokenUsage") or {}
-    details = {"prompt_tokens": usage.get("prompt"), "completion_tokens": usage.get("completion")}
-    # By metric, else by kind of assertion; people's thumbs are `human`.
-    scores = dict(row.get("namedScores") or {})
-    for item in (row.get("gradingResult") or {}).get("componentResults") or ():
-        about = item.get("assertion") or {}
-        scores.setdefault(str(about.get("metric") or about.get("type")), item.get("score"))
-    return exchange.Exchange(
-        question_id=json.dumps(row.get("vars") or {}, sort_keys=True, ensure_ascii=False),
-        question=str((row.get("prompt") or {}).get("raw") or ""),
-        answer=json_text.as_text(response.get("output")) or "",
-        model=f"{name} (prompt {row['promptIdx']})" if several_prompts else str(name),
-        grade=exchange.LoggedGrade(*_test_grade(row, grade), "assertions", scores),
-        confidence=(response.get("metadata") or {}).get(exchange.CONFIDENCE),
-        tokens=tokens if isinstance(tokens, list) else None,
-        details=details,
-    )
-
-
-def _test_grade(row: exchange.Raw, name: str | None) -> tuple[float | None, str | None]:
-    graded = row.get("gradingResult") or {}
-    if name is not None:
-        value = json_text.finite_number((row.get("namedScores") or {}).get(name))
-        return (value, None) if value is not None else (None, f"no score named {name!r}")
-    assertions = graded.get("componentResults")
-    if not assertions:
-        # promptfoo lets a test without assertions pass; nobody looked at the answer.
-        return None, "the test has no assertion"
-    kinds = [str((item.get("assertion") or {}).get("type") or "") for item in assertions]
-    about = [kind.removeprefix("not-") not in _NOT_CORRECTNESS for kind in kinds]
-    if not any(about):
-        return None, f"no assertion is about the answer being right: {', '.join(kinds)}"
-    if all(about):
-        return float(bool(row["success"])), None
-    passing = [bool(item["pass"]) for item, says in zip(assertions, about, strict=True) if says]
-    return float(all(passing)), None
 
 
 # -- DEEPEVAL_RESULTS_FOLDER and .deepeval ---------------------------------------------------------

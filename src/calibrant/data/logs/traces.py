@@ -6,16 +6,20 @@ tables that its pages export, and a folder of the scheduled export.
 """
 
 import csv
+import io
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.data.formats import entries_below
+from calibrant.data.formats import entries_below, first_bytes, read_bytes
 from calibrant.data.logs import exchange
 from calibrant.data.logs.agent_turns import Runs, Turn
 from calibrant.data.logs.json_text import KINDS, as_text, json_or_none, json_rows, numbered
 from calibrant.data.logs.log import ForeignLog
+from calibrant.data.logs.opinions import Opinion, by_name, opinion_in, opinions_in
 from calibrant.data.logs.recognise import ROWS, fits
 from calibrant.data.logs.spans import generation_of, generation_tokens
 from calibrant.data.tables import read_table
@@ -23,8 +27,6 @@ from calibrant.data.tables import read_table
 _SPAN = "context.span_id"
 _KIND = ("span_kind", "attributes.openinference.span.kind")
 _TABLES = (".parquet", ".csv", ".jsonl")
-_Said = list[tuple[str, str, Any]]
-"""Name, name that tells people from judges, and value of everything that was said."""
 
 
 def _named(path: Path, stem: str) -> Path | None:
@@ -38,8 +40,8 @@ def read_phoenix(log: ForeignLog) -> None:
     rows = list(rows)
     spans = [row for _, row in rows if row.get(_SPAN) and not fits(row, ROWS["phoenix"])]
     runs = Runs(map(_turn, spans))
+    annotations = _of_replies(log, runs, annotations)
     if runs.has_tools:
-        annotations = _of_replies(log, runs, annotations)
         rows = [(place, row) for place, row in rows if str(row.get(_SPAN)) in runs.steps]
 
     def exchanges(row: exchange.Raw) -> Iterator[exchange.Exchange]:
@@ -51,12 +53,9 @@ def read_phoenix(log: ForeignLog) -> None:
     exchange.read_exchanges(log, rows, exchanges)
     if runs.has_tools:
         by_id = {str(row[_SPAN]): row for row in spans}
-        opinions = {
-            place: {name: x for name, _, x in reply} for place, reply in annotations.items()
-        }
         runs.add_to(
             log,
-            opinions,
+            {place: by_name(reply) for place, reply in annotations.items()},
             lambda place: _model(by_id[place]),
             lambda place: _tokens(by_id[place]["attributes.output.value"]),
         )
@@ -83,15 +82,15 @@ def _turn(row: exchange.Raw) -> Turn:
 
 
 def _of_replies(
-    log: ForeignLog, runs: Runs, annotations: Mapping[str, _Said]
-) -> Mapping[str, _Said]:
+    log: ForeignLog, runs: Runs, annotations: Mapping[str, list[Opinion]]
+) -> Mapping[str, list[Opinion]]:
     """Return what was said by the reply it is about; what is about none is listed."""
-    reply: dict[str, _Said] = {}
+    reply: dict[str, list[Opinion]] = {}
     for span, opinions in annotations.items():
         place = runs.judged(span) if span in runs.by_id else None
         if place is None:
-            for name, _, _ in opinions:
-                log.problem(f"annotation {name} of {span}", "it is about no answer")
+            for opinion in opinions:
+                log.problem(f"annotation {opinion.name} of {span}", "it is about no answer")
         else:
             reply.setdefault(place, []).extend(opinions)
     return reply
@@ -103,7 +102,7 @@ def _model(row: exchange.Raw) -> str:
 
 def _content(
     log: ForeignLog,
-) -> tuple[Iterable[tuple[str, exchange.Raw]], Mapping[str, _Said]]:
+) -> tuple[Iterable[tuple[str, exchange.Raw]], Mapping[str, list[Opinion]]]:
     """Return the rows, and the annotations by span."""
     if (path := log.path).is_dir():
         spans, notes = _named(path, "spans"), _named(path, "annotations")
@@ -116,21 +115,13 @@ def _content(
     return exchange.log_rows(log), {}
 
 
-def _by_span(path: Path) -> dict[str, _Said]:
-    annotations: dict[str, _Said] = {}
+def _by_span(path: Path) -> dict[str, list[Opinion]]:
+    annotations: dict[str, list[Opinion]] = {}
     for row in read_table(path).iter_rows(named=True):
-        name = as_text(row.get("annotation_name") or row.get("name"))
         span = as_text(row.get("span_id") or row.get(_SPAN))
-        if name is not None and span is not None:
-            names = name, exchange.by_person(name, row.get("annotator_kind"))
-            annotations.setdefault(span, []).append((*names, _opinion(row, "result.")))
+        if span is not None and (opinion := opinion_in(row)) is not None:
+            annotations.setdefault(span, []).append(opinion)
     return annotations
-
-
-def _opinion(row: exchange.Raw, before: str = "") -> Any:
-    """Return the score of an annotation, or its label where it has none."""
-    score = row.get(f"{before}score", row.get("score"))
-    return row.get(f"{before}label", row.get("label")) if score is None else score
 
 
 def _is_reply(row: exchange.Raw) -> bool:
@@ -139,15 +130,15 @@ def _is_reply(row: exchange.Raw) -> bool:
 
 
 def _span(
-    row: exchange.Raw, annotations: Mapping[str, _Said], grade: str | None
+    row: exchange.Raw, annotations: Mapping[str, list[Opinion]], grade: str | None
 ) -> exchange.Exchange:
-    reply = annotations.get(str(row.get(_SPAN)), [])
-    values, opinions = {name: x for name, _, x in reply}, {name: x for _, name, x in reply}
+    columns: dict[str, Any] = {}
     for name, value in row.items():
         base, _, last = name.rpartition(".")
         if name.startswith("eval.") and last in ("score", "label") and value is not None:
-            for names in (values, opinions):
-                names.setdefault(base.removeprefix("eval."), value)
+            columns.setdefault(base.removeprefix("eval."), value)
+    opinions = [*annotations.get(str(row.get(_SPAN)), ()), *starmap(Opinion, columns.items())]
+    values = by_name(opinions)
     confidence = values.pop(exchange.CONFIDENCE, _metadata(row).get(exchange.CONFIDENCE))
     output = row["attributes.output.value"]
     return exchange.Exchange(
@@ -183,12 +174,8 @@ def _metadata(row: exchange.Raw) -> exchange.Raw:
 
 def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
     exchange.refuse_failed(row, "run")
-    annotations = dict(exchange.named_items(row["annotations"]))
-    values = {name: _opinion(item) for name, item in annotations.items()}
-    opinions = {
-        exchange.by_person(name, item.get("annotator_kind")): _opinion(item)
-        for name, item in exchange.named_items(row["annotations"])
-    }
+    opinions = opinions_in(row["annotations"])
+    values = by_name(opinions)
     output = row["output"]
     companion = output.get(exchange.CONFIDENCE) if isinstance(output, Mapping) else None
     confidence = values.pop(exchange.CONFIDENCE, None)
@@ -205,6 +192,7 @@ def _run(row: exchange.Raw, grade: str | None) -> exchange.Exchange:
 
 _ANSWERS = frozenset({"GENERATION", "CHAIN", "AGENT", "SPAN"})
 _TRACE_FIELDS = frozenset(KINDS["langfuse"]["others"].split())
+_NOT_READ = "scores of other parts of a trace are left out: they are not about its answer"
 
 
 def read_langfuse(log: ForeignLog) -> None:
@@ -213,8 +201,8 @@ def read_langfuse(log: ForeignLog) -> None:
         rows = _scheduled(log)
     else:
         rows = [_unfolded(row) for row in _rows(log.path, log)]
-    replies = (row for row in rows if row.get("output") not in (None, ""))
-    answers = [(row, _scores(row)) for row in replies if row.get("type") in (None, *_ANSWERS)]
+    replies = [_with_opinions(row, log) for row in rows if _is_answer(row)]
+    answers = [(row, _scores(row)) for row in replies]
     if not answers:
         raise InputError("no answer of a model is in this export of Langfuse")
     _require_zeros(answers, log)
@@ -226,17 +214,28 @@ def read_langfuse(log: ForeignLog) -> None:
 
 
 def _rows(path: Path, log: ForeignLog) -> list[exchange.Raw]:
-    if path.suffix == ".csv":
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            return [dict(row) for row in csv.DictReader(file)]
-    return [row for _, row in json_rows(path, log)]
+    if first_bytes(path, 4) == b"PAR1":
+        return list(read_table(path).iter_rows(named=True))
+    if ".csv" in path.suffixes:
+        text = io.StringIO(read_bytes(path).decode("utf-8-sig", "replace"), newline="")
+        return [dict(row) for row in csv.DictReader(text)]
+    rows: list[exchange.Raw] = [row for _, row in json_rows(path, log)]
+    if not rows:
+        log.problem(path.name, "no row of it can be read")
+    return rows
+
+
+def _is_answer(row: exchange.Raw) -> bool:
+    return row.get("output") not in (None, "") and row.get("type") in (None, *_ANSWERS)
+
+
+def _observations(row: exchange.Raw) -> list[exchange.Raw]:
+    return [item for item in row.get("observations") or () if isinstance(item, Mapping)]
 
 
 def _unfolded(row: exchange.Raw) -> exchange.Raw:
     """Return the answer of a trace: itself, or its generation where it has no output."""
-    inner = row.get("observations")
-    observations = [item for item in inner or () if isinstance(item, Mapping)]
-    generations = [item for item in observations if item.get("type") == "GENERATION"]
+    generations = [item for item in _observations(row) if item.get("type") == "GENERATION"]
     if not generations:
         return row
     last = generations[-1]
@@ -249,20 +248,21 @@ def _unfolded(row: exchange.Raw) -> exchange.Raw:
 
 def _scheduled(log: ForeignLog) -> list[exchange.Raw]:
     """Join the observations of a scheduled export with their scores, or those of their trace."""
-    path, scores = log.path, dict[str, dict[str, object]]()
+    path, scores = log.path, defaultdict[str, list[exchange.Raw]](list)
     for row in _all_rows(path / "scores", log):
-        name, value = row.get("name"), row.get("value")
-        if row.get("data_type") not in ("NUMERIC", None) and row.get("string_value"):
-            value = row["string_value"]
-        key = str(row.get("observation_id") or row.get("trace_id"))
-        scores.setdefault(key, {})[str(name)] = value
+        scores[str(row.get("observation_id") or row.get("trace_id"))].append(row)
     rows: list[exchange.Raw] = []
+    places: set[str] = set()
     # The enriched table has every observation of the plain one.
     folders = (path / name for name in ("observations_v2", "observations"))
     for row in _all_rows(next((item for item in folders if item.is_dir()), path), log):
-        inner = row.get("parent_observation_id")
-        of_trace = {} if inner else scores.get(str(row.get("trace_id")), {})
-        rows.append({**row, "scores": of_trace | scores.get(str(row.get("id")), {})})
+        keys = [str(row.get("id"))]
+        if not row.get("parent_observation_id"):
+            keys.append(str(row.get("trace_id")))
+        if _is_answer(row):
+            rows.append({**row, "scores": [score for key in keys for score in scores[key]]})
+            places.update(keys)
+    log.counts[_NOT_READ] += sum(len(scores[key]) for key in scores if key not in places)
     return rows
 
 
@@ -274,12 +274,33 @@ def _all_rows(folder: Path, log: ForeignLog) -> list[exchange.Raw]:
 # -- what a row says ------------------------------------------------------------------------------
 
 
+def _with_opinions(row: exchange.Raw, log: ForeignLog) -> exchange.Raw:
+    """Return an answer with the opinions about it; those about other parts are counted."""
+    if not isinstance(row.get("scores"), list):
+        if log.options.opinions:
+            log.note(
+                "this table does not say who scored, and may hold means over judge and people: "
+                "export the scores by the API, or by the scheduled export"
+            )
+        return row
+    inner = _observations(row)
+    generations = [item.get("id") for item in inner if item.get("type") == "GENERATION"]
+    roots = [item.get("id") for item in inner if not item.get("parentObservationId")]
+    # What was said of the only outermost observation is about the output of the trace, too.
+    places = [None, row.get("id"), *generations[-1:], *(roots if len(roots) == 1 else ())]
+    items = [item for item in row["scores"] if isinstance(item, Mapping)]
+    names = ("observationId", "observation_id")
+    scores = [item for item in items if exchange.first_of(item, names) in places]
+    log.counts[_NOT_READ] += len(items) - len(scores)
+    return {**row, "scores": opinions_in(scores)}
+
+
 def _scores(row: exchange.Raw) -> dict[str, object]:
     """Return the scores by name: a list of objects, a mapping, or a column each."""
     recorded = row.get("scores")
     scores: dict[str, object] = {}
     if isinstance(recorded, list):
-        return {name: value for name, _, value in _listed(recorded)}
+        return by_name(recorded)
     if isinstance(recorded, Mapping):
         scores |= {str(name): _single(value) for name, value in recorded.items()}
     for name, value in row.items():
@@ -288,14 +309,6 @@ def _scores(row: exchange.Raw) -> dict[str, object]:
             if not isinstance(single, str) or len(single) <= 40:
                 scores.setdefault(name, single)
     return scores
-
-
-def _listed(recorded: list[Any]) -> Iterator[tuple[str, object, Any]]:
-    """Yield name, source (people: ANNOTATION; a judge: EVAL) and value of listed scores."""
-    for name, item in exchange.named_items(recorded):
-        text = item.get("stringValue") or item.get("string_value")
-        kind = item.get("dataType") or item.get("data_type")
-        yield name, item.get("source"), text if text and kind != "NUMERIC" else item.get("value")
 
 
 def _single(value: Any) -> Any:
@@ -334,9 +347,7 @@ def _exchange(grade: str | None, row: exchange.Raw, scores: exchange.Raw) -> exc
     metadata = exchange.mapping_in(row.get("metadata"))
     graded = {name: value for name, value in scores.items() if name != exchange.CONFIDENCE}
     model = row.get("model") or row.get("provided_model_name") or row.get("providedModelName")
-    opinions = graded
-    if isinstance(row.get("scores"), list):
-        opinions = {exchange.by_person(n, person): x for n, person, x in _listed(row["scores"])}
+    opinions = row["scores"] if isinstance(row.get("scores"), list) else graded
     return exchange.Exchange(
         question=exchange.plain_text(row.get("input")),
         answer=exchange.plain_text(row["output"]),

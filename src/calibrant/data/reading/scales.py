@@ -28,6 +28,7 @@ RANKS = frozenset([RANK, RANK_DOWN])
 """Scales of which only the order tells: a high value means sure, or a low one."""
 # Tops of questionnaires, and the shares from which a column is surely on one scale.
 _TOPS = (4, 5, 7, 10)
+_LEVELS = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
 _MIXED_LEAST, _SOME, _MOST = 0.03, 0.5, 0.9
 _LEAST_LEVELS = 10
 WORD_SHARES = {word: float(x) for x, words in WORDS["levels"].items() for word in words.split(",")}
@@ -117,12 +118,12 @@ def to_scale(values: Floats, marked: Mask, scale: str) -> npt.NDArray[np.float64
         return 1 - np.where(marked | (not percent), read, read / 100)
     if scale == "mixed":
         return np.where(marked | (read <= 1), read, read / 100)
-    levels = re.fullmatch(r"([\d.]+)-([\d.]+)", "0-100" if scale == PERCENT else scale)
+    levels = _LEVELS.fullmatch("0-100" if scale == PERCENT else scale)
     if levels is None:
         return read
     low, high = map(float, levels.groups())
-    # -1 is a code for a refusal and none of the scale's values.
-    return np.where(marked | (read == -1), read, (read - low) / (high - low))
+    # -1 is a code for a refusal, but where the scale has it.
+    return np.where(marked | ((read == -1) & (low >= 0)), read, (read - low) / (high - low))
 
 
 def word_scale(words: Mapping[str, int]) -> str | None:
@@ -213,7 +214,7 @@ def _read_words(frame: pl.DataFrame, scale: str) -> pl.DataFrame:
     if usual is None:
         hint = Hint("say what each stands for, for example {scale}", scale="low=0.3,high=0.9")
         raise InputError("the confidences are no words that have a usual value", hint=hint)
-    text = lowered(column)
+    text = lowered(column).str.replace(r"^(-?\d+)\.0+$", "$1")
     numbers = text.replace_strict(word_values(usual), default=None, return_dtype=pl.Float64)
     missing = text.is_in([*MISSING_TEXT, *REFUSALS]).fill_null(True)
     unknown = (numbers.is_null() & ~missing).to_numpy()
@@ -236,8 +237,8 @@ def require_scale(scale: str) -> None:
                 rule = Hint("{scale} gives every word a number, got {0}", repr(part.strip()))
                 raise InputError(rule, hint=Hint("for example {scale}", scale="low=0.3,high=0.9"))
         return
-    ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", scale)
-    if ends is None or float(ends[1]) >= float(ends[2]):
+    ends = _LEVELS.fullmatch(scale)
+    if ends is None or float(ends[1]) == float(ends[2]):
         text = "{scale} is {0}, words, levels or words with values, got {1}"
         hint = Hint("for example {scale}, or low=0.3,high=0.9", scale="1-5")
         raise InputError(Hint(text, ", ".join(SCALES[:-1]), repr(scale)), hint=hint)

@@ -313,6 +313,7 @@ class JudgedModel(Part, frozen=True, kw_only=True):
     combined: EstimateEntry
     judge_only: float
     strength: EstimateEntry | None
+    people_only: float | None = None
 
 
 class JudgedPair(Part, frozen=True, kw_only=True):
@@ -350,13 +351,14 @@ class Disagreement(Part, frozen=True, kw_only=True):
 
 
 class JudgeScale(Part, frozen=True, kw_only=True):
-    """How the judge and people rate."""
+    """How the judge and people rate: `words` are the judge's, from the worst to the best."""
 
     kind: str
     judge: list[float]
     people: list[float]
     words: list[str]
     same: bool
+    people_words: list[str] = field(default_factory=list)
 
 
 class JudgeEntry(Part, frozen=True, kw_only=True):

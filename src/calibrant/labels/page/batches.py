@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-from polars.exceptions import PolarsError
 
-from calibrant.core.errors import InputError, printable
+from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.places import writing
-from calibrant.data.formats import file_format
+from calibrant.data.judge_batches import (
+    LONGEST_CELL,
+    cell_text,
+    earlier_batch,
+    flat_table,
+    read_text,
+    same_text,
+)
 from calibrant.data.label_schema import StoredItem
-from calibrant.data.tables import WRITERS, neutral_cells, read_table, unreadable
-from calibrant.data.text_tables import read_cells
+from calibrant.data.tables import WRITERS, neutral_cells
 from calibrant.findings.claims import count
 from calibrant.labels.labelling.session import LabelSession
 from calibrant.labels.page.server import shown_item
@@ -27,8 +32,6 @@ _WORDS = {
     "": "",
 }
 _ENDINGS = (".csv", ".jsonl", ".parquet", ".xlsx")
-# Letters that a cell of a workbook can hold.
-_LONGEST_CELL = 32_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +71,9 @@ def write_batch(session: LabelSession, items: Sequence[StoredItem], path: Path) 
 
 def write_for_people(frame: pl.DataFrame, path: Path, *, keep: Collection[str]) -> None:
     """Write rows that a person fills in: lists as text, nothing that a spreadsheet would run."""
-    frame = frame.with_columns(_flat(column) for column in frame if column.dtype.is_nested())
+    frame = flat_table(frame)
     # A spreadsheet would run an answer such as =1+1; a workbook says that it is text.
     write_frame(neutral_cells(frame, keep=keep) if path.suffix.lower() == ".csv" else frame, path)
-
-
-def _flat(column: pl.Series) -> pl.Series:
-    cells = [" | ".join(map(str, cell)) if isinstance(cell, list) else cell and str(cell)
-             for cell in column.to_list()]  # fmt: skip
-    return pl.Series(column.name, cells, dtype=pl.String)
 
 
 def check_ending(path: Path) -> str:
@@ -90,8 +87,8 @@ def check_ending(path: Path) -> str:
 def write_frame(frame: pl.DataFrame, path: Path) -> None:
     """Write a table in the format its name says: csv, jsonl, parquet or xlsx."""
     ending = check_ending(path)
-    with writing(path):
-        WRITERS.get(ending, _write_workbook)(frame, path)
+    with writing(path) as place:
+        WRITERS.get(ending, _write_workbook)(frame, place)
 
 
 def _write_workbook(frame: pl.DataFrame, path: Path) -> None:
@@ -109,31 +106,15 @@ def _write_workbook(frame: pl.DataFrame, path: Path) -> None:
             cell.number_format = "@"
             cell.data_type = "s"
             # A workbook has no control characters, and no cell is longer.
-            cell.value = None if value is None else _cell_text(str(value))[:_LONGEST_CELL]
+            cell.value = None if value is None else cell_text(str(value))[:LONGEST_CELL]
             if isinstance(value, str) and value.startswith("="):
                 cell.data_type = "s"
     book.save(path)
 
 
-def _cell_text(text: str) -> str:
-    return printable(text.replace("\0", "\\0").replace("\r", ""))
-
-
-def _read_text(path: Path) -> pl.DataFrame:
-    """Return a batch with every cell as text."""
-    try:
-        if file_format(path) in ("csv", "workbook"):
-            return read_cells(path)
-        return read_table(path).with_columns(pl.all().cast(pl.String))
-    except PolarsError as error:
-        raise unreadable(error, path) from None
-
-
 def read_batch(path: Path) -> tuple[list[FilledLabel], int]:
     """Return the filled rows of a batch and how many are still empty."""
-    if not path.is_file():
-        raise InputError("there is no such file", source=str(path), hint="check the path")
-    frame = _read_text(path)
+    frame = read_text(path)
     for name in ("item", "question_id", "correct"):
         if name not in frame.columns:
             raise InputError(
@@ -162,13 +143,7 @@ def read_batch(path: Path) -> tuple[list[FilledLabel], int]:
 
 def refuse_open_batch(session: LabelSession, path: Path) -> None:
     """Refuse to write over a batch of this table whose items wait for their labels."""
-    if not path.is_file():
-        return
-    try:
-        frame = _read_text(path)
-    except (InputError, PolarsError, UnicodeDecodeError):
-        # Not a batch that could be taken back.
-        return
+    frame = earlier_batch(path)
     items = set(frame["item"].to_list()) if "item" in frame.columns else set()
     waiting = sum(
         state.status == "open" and "i" + state.item.key.code in items for state in session.states()
@@ -209,7 +184,8 @@ def add_batch(
             raise InputError("an item occurs twice in the batch", source=source, row=entry.row)
         past.add(entry.item)
         key = state.item.key
-        if not _same(entry.question_id, key.question_id) or not _same(entry.answer, key.answer):
+        pairs = (entry.question_id, key.question_id), (entry.answer, key.answer)
+        if not all(same_text(*pair) for pair in pairs):
             raise InputError(
                 f"the item stands for question {key.question_id!r}, answer {key.answer!r}, and the "
                 f"batch has {entry.question_id!r}, {entry.answer!r}",
@@ -227,22 +203,6 @@ def add_batch(
         added += earlier is None
         changed += earlier is not None
     return {"labels": added, "changed": changed}
-
-
-def _same(values: str | None, stored: str | None) -> bool:
-    """Compare texts as a person would after a spreadsheet has been at them: 3.50 and 3.5."""
-    if values is None or stored is None:
-        return True
-    # An apostrophe keeps a spreadsheet from running a text, see `neutral_cells`.
-    values, stored = values.strip().removeprefix("'"), stored.strip().removeprefix("'")
-    if values == stored:
-        return True
-    try:
-        return float(values) == float(stored)
-    except ValueError:
-        # As a table or workbook holds them, without blanks.
-        whole, cut = ("".join(_cell_text(text).split()) for text in (stored, values))
-        return whole == cut or (len(values) >= _LONGEST_CELL and whole.startswith(cut))
 
 
 def labelled_frame(session: LabelSession) -> pl.DataFrame:

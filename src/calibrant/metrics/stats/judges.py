@@ -3,46 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import permutations
 
 import numpy as np
 from scipy.special import stdtrit
 
-from calibrant.core.arrays import EstimateEntry, Floats, Mask
-from calibrant.metrics.stats.intervals import Bounds, MeanError
+from calibrant.core.arrays import EstimateEntry, Floats, Indices, Mask
+from calibrant.metrics.stats.intervals import Bounds, MeanError, joined_reach, wilson_ends
 
 # Leave-one-out values nearer to 1 than this would have an infinite arctanh.
 _EDGE = 0.9999
 # With no event among n, a rate of 3.7 / n is at the end of a two-sided 95 % interval.
 _NO_EVENT = 3.7
 _NOTHING, _TWO_SIDED = 1e-24, 0.975
+# With fewer rows beside the commonest rating these alone make all pairs: each counts as so many.
+_FEW_OFF, _WORTH = 10, 1.5
+# With fewer rows beside the commonest rating these alone make all pairs: each counts as so many.
+_FEW_OFF, _WORTH = 10, 1.5
 KAPPA, SHARE = (-1.0, 1.0), (0.0, 1.0)
 """Ends of the statistics."""
 
 
-def jackknife_estimate(jackknife: Floats, n: int, span: Bounds | None = None) -> EstimateEntry:
+def jackknife_estimate(
+    jackknife: Floats, n: int, span: Bounds | None = None, unit: Indices | None = None
+) -> EstimateEntry:
     """Return a statistic with its 95 % interval, on the arctanh scale of a `span` with ends.
 
-    The first value is that of all items, each other one that with an item left out. The degrees of
-    freedom follow from the kurtosis of what single items do: where a few items decide, a normal
-    law promises too much.
+    The first value is that of all rows, each other one that with a row left out; what rows of one
+    `unit` do is summed. The degrees of freedom follow from the kurtosis of what single units do:
+    where a few decide, a normal law promises too much.
     """
     low, high = span or (-1.0, 1.0)
     middle, half, value = (low + high) / 2, (high - low) / 2, float(jackknife[0])
     inside = np.clip((jackknife - middle) / half, -_EDGE, _EDGE)
     scaled = np.arctanh(inside) if span else jackknife
-    shift = scaled[1:] - scaled[1:].mean()
-    square = float(shift @ shift)
+    shift, rows = scaled[1:] - scaled[1:].mean(), scaled.size - 1
+    shift = shift if unit is None else unit_sums(shift, unit)
+    square, units = float(shift @ shift), shift.size
     if square <= _NOTHING:
         # That all of n agree is no proof for those that nobody looked at.
-        low = max(value - 2 * half * _NO_EVENT / max(n, 1), low) if span else value
-        return EstimateEntry(value=value, low=low, high=value, n=n)
-    items = shift.size
-    reach = stdtrit(kurtosis_df(shift), _TWO_SIDED) * np.sqrt((items - 1) / items * square)
+        reach = 2 * half * _NO_EVENT / max(n, 1) if span else 0.0
+        low, high = max(value - reach, low), min(value + reach, high)
+        return EstimateEntry(value=value, low=low, high=high, n=n)
+    reach = stdtrit(kurtosis_df(shift), _TWO_SIDED) * np.sqrt(units / max(units - 1, 1) * square)
+    reach *= (rows - 1) / rows
     ends = scaled[0] + np.array([-reach, reach])
     if span:
         ends = middle + half * np.tanh(ends)
     return EstimateEntry(value=value, low=float(ends[0]), high=float(ends[1]), n=n)
+
+
+def unit_sums(values: Floats, unit: Indices) -> Floats:
+    """Return the sums of the values of each unit; where all are one unit, nothing is known of them.
+
+    Examples
+    --------
+    >>> unit_sums(np.array([1.0, 2.0, 4.0]), np.array([7, 3, 7])).tolist()
+    [2.0, 5.0]
+    """
+    units, place = np.unique(unit, return_inverse=True)
+    return values if units.size < 2 else np.bincount(place, values).astype(np.float64)
+
+
+def agreement_estimate(
+    jackknife: Floats, people: Floats, span: Bounds, unit: Indices | None = None
+) -> EstimateEntry:
+    """Return an agreement with its interval, which has Wilson's inside where ratings are skewed.
+
+    The few rows beside the commonest rating then decide it nearly alone.
+    """
+    found, off = jackknife_estimate(jackknife, len(people), span, unit), _rows_off(people)
+    if off >= _FEW_OFF:
+        return found
+    value, low, high = found.ends
+    least, most = wilson_ends(max(value, 0.0), _WORTH * max(off, 1.0), 0.95)
+    return EstimateEntry(value=value, low=min(low, least), high=max(high, most), n=found.n)
+
+
+def difference_estimate(
+    parts: tuple[Floats, Floats], people: Floats, span: Bounds, unit: Indices | None = None
+) -> EstimateEntry:
+    """Return by how much the first agreement is larger, as `agreement_estimate` does.
+
+    Where ratings are skewed it reaches as far as the ends of both would have it.
+    """
+    found = jackknife_estimate(parts[0] - parts[1], len(people), None, unit)
+    if _rows_off(people) >= _FEW_OFF:
+        return found
+    (a, a_low, a_high), (b, b_low, b_high) = (
+        agreement_estimate(part, people, span, unit).ends for part in parts
+    )
+    down, up = joined_reach(a - a_low, b_high - b, 0.0), joined_reach(a_high - a, b - b_low, 0.0)
+    value, low, high = found.ends
+    low, high = min(low, value - down), max(high, value + up)
+    return EstimateEntry(value=value, low=low, high=high, n=found.n)
+
+
+def _rows_off(people: Floats) -> float:
+    """Return how many rows are beside the commonest rating, parts of a row's ratings counted."""
+    finite = np.isfinite(people)
+    values, counts = np.unique(people[finite], return_counts=True)
+    return float(np.nansum(row_mean(np.where(finite, people != values[counts.argmax()], np.nan))))
 
 
 def kurtosis_df(influence: Floats) -> float:
@@ -50,50 +110,94 @@ def kurtosis_df(influence: Floats) -> float:
     n = influence.size
     second = float((influence**2).sum())
     kurtosis = n * float((influence**4).sum()) / second**2 if second > 0 else 1.0
-    return min(n - 1.0, max(2 * n / max(kurtosis - 1, 1e-9), 3.0))
+    return max(min(n - 1.0, max(2 * n / max(kurtosis - 1, 1e-9), 3.0)), 1.0)
 
 
-def quadratic_kappa(a: Floats, b: Floats) -> Floats:
+def quadratic_kappa(judge: Floats | None, people: Floats) -> Floats:
     """Return kappa with quadratic weights, which is Lin's concordance; Cohen's for yes/no.
 
-    Items without one of the two ratings (NaN) have no part in it. Like every statistic here it is
-    a jackknife: the value of all items, then that without each of them.
+    It is 1 minus the squared difference of two ratings of a row, over that of two rows. Each row
+    counts once, however many rated it; the means of people stay apart, as in Cohen's. Like every
+    statistic here it is a jackknife: the value of all rows, then that without each of them.
+
+    Parameters
+    ----------
+    judge
+        Scores, shape (n,); None for the agreement of people with each other.
+    people
+        Ratings, shape (n,) or (n, people), NaN where somebody did not rate.
 
     Examples
     --------
     >>> round(float(quadratic_kappa(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 3, 5]))[0]), 3)
     0.929
     """
-    overlap = np.isfinite(a) & np.isfinite(b)
-    x, y = np.where(overlap, a, 0.0), np.where(overlap, b, 0.0)
-    parts = np.stack([overlap.astype(np.float64), x, y, x * x, y * y, x * y])
-    count, *sums = _left_out(parts.sum(axis=1), parts)
-    a, b, aa, bb, ab = sums / np.maximum(count, 1.0)
-    spread = (aa - a * a) + (bb - b * b) + (a - b) ** 2
+    y, share = _shares(judge, people)
+    rated, mean, square = share.sum(axis=1), (share * y).sum(axis=1), (share * y * y).sum(axis=1)
+    rows = np.maximum(_left_out(rated), 1.0)
+    if judge is None:
+        count = (share > 0).sum(axis=1)
+        both = (y.sum(axis=1) ** 2 - (y * y).sum(axis=1)) / np.maximum(count * (count - 1), 1)
+        x, xx = mean, square
+    else:
+        both, x, xx = judge * mean, rated * judge, rated * judge**2
+    parts = (xx, square, both, mean, x)
+    xx, yy, xy, usual, chance = (_left_out(part) / rows for part in parts)
+    chance = chance * usual
+    if judge is None:
+        # Two different people meet: what a person's mean is away from all means does not.
+        own, part = _left_out(share * y), _left_out(share)
+        away = ((own - part * usual[:, None]) ** 2).sum(axis=1)
+        chance = chance - away / np.maximum(rows**2 - (part**2).sum(axis=1), 1e-9)
+    spread = xx + yy - 2 * chance
     flat = spread <= 1e-12
-    return np.asarray(np.where(flat, 1.0, 2 * (ab - a * b) / np.where(flat, 1.0, spread)))
+    return np.asarray(np.where(flat, 1.0, 2 * (xy - chance) / np.where(flat, 1.0, spread)))
 
 
-def _left_out(total: Floats, each: Floats) -> Floats:
-    """Return sums over all items, then without each of them."""
-    return total[:, None] - np.insert(each, 0, 0.0, axis=1)
+def _shares(judge: Floats | None, people: Floats) -> tuple[Floats, Floats]:
+    """Return ratings, a column per person, and shares that make 1 in each row that counts."""
+    people = people.reshape(len(people), -1)
+    finite = np.isfinite(people)
+    count = finite.sum(axis=1, keepdims=True)
+    finite &= count > 1 if judge is None else np.isfinite(judge)[:, None]
+    return np.where(finite, people, 0.0), finite / np.maximum(count, 1)
 
 
-def right_order(judge: Floats, people: Floats) -> Floats:
+def _left_out(each: Floats) -> Floats:
+    """Return sums over all rows, then without each of them."""
+    return np.asarray(each.sum(axis=0) - np.insert(each, 0, 0.0, axis=0))
+
+
+def right_order(judge: Floats | None, people: Floats) -> Floats:
     """Return how often the better of two items, by people, is put first; ties of the judge half.
 
-    Any two scales will do: only the order counts. Pairs that people rate alike have no part.
+    Any two scales will do: only the order counts. Pairs that people rate alike have no part. Of
+    several people all pairs are counted together; without a judge each person is in its place.
 
     Examples
     --------
     >>> round(float(right_order(np.array([1.0, 2, 2]), np.array([1.0, 2, 3]))[0]), 3)
     0.833
     """
-    overlap = np.isfinite(judge) & np.isfinite(people)
+    people = people.reshape(len(people), -1)
+    each, columns = np.zeros((len(people), 2)), list(people.T)
+    for place, person in enumerate(columns):
+        others = [judge] if judge is not None else columns[:place] + columns[place + 1 :]
+        for other in others:
+            each += _ordered(other, person)
+    # Each pair stands at both of its items.
+    return _share(each.sum(axis=0) / 2, each)
+
+
+def _ordered(judge: Floats, people: Floats) -> Floats:
+    """Return of each item in how many pairs it is in the right order, and in how many it is."""
+    overlap, each = np.isfinite(judge) & np.isfinite(people), np.zeros((judge.size, 2))
+    if overlap.sum() < 2:
+        return each
     s, y = (np.unique(part[overlap], return_inverse=True)[1] for part in (judge, people))
-    wins, scores = np.zeros(s.size), int(s.max(initial=0)) + 1
+    wins, scores = np.zeros(s.size), int(s.max()) + 1
     # Two ranks first differ in one bit: every pair is counted there, in n log(n)^2 steps in all.
-    for bit in range(int(y.max(initial=0)).bit_length()):
+    for bit in range(int(y.max()).bit_length()):
         block, better = y >> (bit + 1), (y >> bit) % 2 == 1
         for chosen in (better, ~better):
             peers = np.sort((block * scores + s)[~chosen])
@@ -101,23 +205,28 @@ def right_order(judge: Floats, people: Floats) -> Floats:
             first, last, below = np.searchsorted(peers, [mine, mine + scores, own])
             middle = (below + np.searchsorted(peers, own, "right")) / 2
             wins[chosen] += np.where(better[chosen], middle - first, last - middle)
-    pairs = s.size - np.bincount(y)[y] if s.size else wins
-    each = np.zeros((2, judge.size))
-    each[:, overlap] = wins, pairs
-    # Each pair stands at both of its items.
-    return _share(each.sum(axis=1) / 2, each)
+    each[overlap] = np.column_stack([wins, s.size - np.bincount(y)[y]])
+    return each
 
 
-def same_side(judge: Floats, people: Floats) -> Floats:
-    """Return how often the side that people prefer (1 or 0, ties 0.5) is preferred; ties half."""
-    counts = np.isfinite(judge) & np.isfinite(people) & (people != 0.5)
-    agreed = np.where(people > 0.5, judge, 1.0 - judge)
-    each = np.stack([np.where(counts, agreed, 0.0), counts.astype(np.float64)])
-    return _share(each.sum(axis=1), each)
+def same_side(judge: Floats | None, people: Floats) -> Floats:
+    """Return how often the side that people prefer (1 or 0, ties 0.5) is preferred; ties half.
+
+    Each row counts once; without a judge the others who rated it are in its place.
+    """
+    y, share = _shares(judge, people)
+    counted = np.where(y != 0.5, share, 0.0)
+    count, total = (share > 0).sum(axis=1), y.sum(axis=1)
+    x = judge[:, None] if judge is not None else (
+        (total[:, None] - y) / np.maximum(count - 1, 1)[:, None]
+    )  # fmt: skip
+    agreed = np.where(counted > 0, np.where(y > 0.5, x, 1.0 - x), 0.0)
+    each = np.column_stack([(counted * agreed).sum(axis=1), counted.sum(axis=1)])
+    return _share(each.sum(axis=0), each)
 
 
 def _share(total: Floats, each: Floats) -> Floats:
-    hits, pairs = _left_out(total, each)
+    hits, pairs = (total - np.insert(each, 0, 0.0, axis=0)).T
     usual = hits[0] / pairs[0] if pairs[0] > 0 else 0.5
     return np.where(pairs > 0, hits / np.maximum(pairs, 1e-9), usual)
 
@@ -135,9 +244,9 @@ def row_mean(ratings: Floats) -> Floats:
 
 
 def agreement(
-    statistic: Callable[[Floats, Floats], Floats], judge: Floats, people: Floats
-) -> tuple[Floats, Floats | None]:
-    """Return the agreement of a judge with a person, and of two people, each the mean of all.
+    statistic: Callable[[Floats | None, Floats], Floats], judge: Floats, people: Floats
+) -> tuple[Floats, Floats]:
+    """Return the agreement of a judge with a person, and that of two people, of the same rows.
 
     Parameters
     ----------
@@ -145,16 +254,9 @@ def agreement(
         `quadratic_kappa`, `right_order` or `same_side`.
     judge, people
         Ratings, shape (n,) and (n, people); NaN where somebody did not rate.
-
-    Returns
-    -------
-    tuple
-        The second is None for one person.
     """
-    both = permutations(people.T, 2)
-    pairs = [(a, b) for a, b in both if (np.isfinite(a) & np.isfinite(b)).sum() >= 2]
-    with_judge = np.mean([statistic(judge, person) for person in people.T], axis=0)
-    return with_judge, np.mean([statistic(a, b) for a, b in pairs], axis=0) if pairs else None
+    twice = np.isfinite(people).sum(axis=1) > 1
+    return statistic(judge[twice], people[twice]), statistic(None, people[twice])
 
 
 # Rows that two people rated, on each side, from which on a claim is made.
@@ -163,7 +265,9 @@ FEWEST_A_SIDE = 15
 PULL = 5.0
 
 
-def favour(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
+def favour(
+    judge: Floats, people: Floats, chosen: Mask, item: Indices | None = None
+) -> MeanError | None:
     """Return the favour of a judge for the chosen rows, by people who err independently.
 
     The judge's score is compared with what people's quality explains. A regression on people's
@@ -179,6 +283,8 @@ def favour(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
         Ratings, shape (n, k), NaN where there is none; rows with two or more are used.
     chosen
         Rows of the model, family or length in question.
+    item
+        What each row is about, shape (n,): rows of an item are no independent ones.
 
     Returns
     -------
@@ -189,8 +295,8 @@ def favour(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
     Notes
     -----
     Influence of a row: its residual over the rows of its side, and its part in the slope times
-    the difference in quality. The degrees of freedom follow from the kurtosis of these, at most
-    twice the smaller side.
+    the difference in quality; those of an item are summed. The degrees of freedom follow from the
+    kurtosis of these, at most twice the items of the smaller side.
     """
     twice = np.isfinite(people).sum(axis=1) >= 2
     s, y, m = judge[twice], people[twice], chosen[twice]
@@ -211,32 +317,49 @@ def favour(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
     small = m if 2 * inside <= n else ~m
     own, rows, part = float((each[small] ** 2).sum()), float(small.sum()), error[small]
     mixed = pulled_variance(float(part @ part), rows, float(error.var()))
-    variance = float(each @ each) + max(mixed / rows - own, 0.0)
-    df = max(min(kurtosis_df(each), n - 2.0, 2.0 * min(inside, n - inside)), 3.0)
-    return MeanError(value, float(np.sqrt(variance)), df, n)
+    unit = np.arange(n) if item is None else item[twice]
+    total, fewest = unit_sums(each, unit), min(np.unique(unit[side]).size for side in (m, ~m))
+    spread = _of_units(total, n)
+    df = max(min(kurtosis_df(total), total.size - 2.0, 2.0 * fewest), 3.0)
+    return MeanError(value, float(np.sqrt(spread + max(mixed / rows - own, 0.0))), df, n)
+
+
+def _of_units(total: Floats, n: int) -> float:
+    """Return the variance of a sum over units, of which each row's part is free of its mean."""
+    units = total.size
+    return float(total @ total) * units / max(units - 1, 1) * (n - 1) / n
 
 
 def _slope(s: Floats, people: Floats, side: Mask) -> tuple[float, Floats]:
     """Return the judge's points per point of quality, and each row's influence on it."""
-    score, ratings = _centred(s[:, None], side)[:, 0], _centred(people, side)
+    # Beside the others' mean: of a person with few ratings on a side these are most of the mean.
+    score = _centred(s[:, None], side, beside=True)[:, 0]
+    ratings = _centred(people, side, beside=True)
     count = np.isfinite(ratings).sum(axis=1)
-    total = np.nansum(ratings, axis=1)
+    total, twice = np.nansum(ratings, axis=1), count > 1
     # Over pairs of people: no rating meets itself, so that errors of one person cancel.
-    shared = (total**2 - np.nansum(ratings**2, axis=1)) / (count * (count - 1))
+    shared = total**2 - np.nansum(ratings**2, axis=1)
+    shared = np.where(twice, shared / np.maximum(count * (count - 1), 1), 0.0)
     common = float(shared.mean())
     if common <= 0:
         return np.nan, shared
-    joint = score * total / count
+    joint = np.where(twice, score * total / np.maximum(count, 1), 0.0)
     slope = float(joint.mean()) / common
     return slope, (joint - slope * shared) / common
 
 
-def _centred(values: Floats, side: Mask) -> Floats:
-    """Return columns minus their means on either side; what is missing stays so."""
+def _centred(values: Floats, side: Mask, *, beside: bool = False) -> Floats:
+    """Return columns minus their means on either side, or those of all others `beside` a value.
+
+    What is missing stays so.
+    """
     group, (sums, count) = side.astype(np.intp), np.zeros((2, 2, values.shape[1]))
     np.add.at(sums, group, np.nan_to_num(values))
     np.add.at(count, group, np.isfinite(values))
-    return np.asarray(values - (sums / np.maximum(count, 1))[group])
+    centred = np.asarray(values - (sums / np.maximum(count, 1))[group])
+    if not beside:
+        return centred
+    return np.where(count > 1, count / np.maximum(count - 1, 1), np.nan)[group] * centred
 
 
 def pulled_variance(square: float, n: float, pooled: float) -> float:
@@ -244,16 +367,21 @@ def pulled_variance(square: float, n: float, pooled: float) -> float:
     return (square + PULL * pooled) / (n - 1 + PULL)
 
 
-def lead_beyond_people(judge: Floats, people: Floats, chosen: Mask) -> MeanError | None:
+def lead_beyond_people(
+    judge: Floats, people: Floats, chosen: Mask, item: Indices | None = None
+) -> MeanError | None:
     """Return how much larger the lead of the chosen rows is than by people, on one scale.
 
     That is no favour yet: one rating each cannot tell a judge's favour from people's errors.
     """
     y = row_mean(people)
     finite = np.isfinite(y)
-    a, b = ((judge - y)[finite & side] for side in (chosen, ~chosen))
-    fewest = min(a.size, b.size)
+    gap, m = (judge - y)[finite], chosen[finite]
+    fewest = min(int(m.sum()), int((~m).sum()))
     if fewest < FEWEST_A_SIDE:
         return None
-    error = np.sqrt(a.var(ddof=1) / a.size + b.var(ddof=1) / b.size)
-    return MeanError(float(a.mean() - b.mean()), float(error), fewest - 1.0, a.size + b.size)
+    size = np.where(m, m.sum(), (~m).sum())
+    each = np.where(m, 1.0, -1.0) * _centred(gap[:, None], m)[:, 0] / np.sqrt(size * (size - 1.0))
+    total = unit_sums(each, np.arange(m.size) if item is None else item[finite])
+    error = np.sqrt(_of_units(total, m.size))
+    return MeanError(float(gap[m].mean() - gap[~m].mean()), float(error), fewest - 1.0, m.size)

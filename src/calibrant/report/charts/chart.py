@@ -15,7 +15,7 @@ TONES = ("first", "second", "third", "fourth", "fifth")
 """Colours of series, by the class that the style gives them."""
 
 Place = tuple[float, float]
-Shape = Literal["dot", "diamond", "ring", "triangle", "square", "none"]
+Shape = Literal["dot", "diamond", "ring", "triangle", "square", "dashed", "none"]
 Legend = Sequence[tuple[str, Shape, str]]
 """Tone, shape and words of marks that carry no name themselves."""
 

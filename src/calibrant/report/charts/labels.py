@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import compress
 from typing import Any
 
 from calibrant.findings.claims import count
 from calibrant.findings.claims.judge import in_units, mean_words
 from calibrant.findings.documents import labels
+from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import JudgeFields, LabelFields, MonitorFields
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.cells import entry_name
 from calibrant.report.charts import chart
 from calibrant.report.charts.svg import in_points, percent, points, short_number
+from calibrant.report.tables.labels import judge_mean
 
 _STANDARD_ERRORS = 1.96
 """On either side of a gap, for 95 %."""
@@ -216,8 +219,12 @@ def _gap(part: labels.GapCell, size: float) -> chart.Dot:
     return chart.Dot((start + end) / 2, gap, low, high, "second", size=size, tip=tip, key=key)
 
 
-_MOST_ROWS = 30
-_LEGEND: chart.Legend = [("first", "dot", "people"), ("second", "diamond", "judge")]
+_MOST_ROWS, _ALL = 30, "all rows"
+_LEGEND: chart.Legend = [("first", "dot", "people, corrected by the judge"),
+                         ("third", "ring", "people alone"), ("second", "diamond", "judge"),
+                         ("plain", "dashed", "people, all rows")]  # fmt: skip
+_FLIPS: chart.Legend = [("second", "square", "follows a place"),
+                        ("first", "square", "follows the answer")]  # fmt: skip
 
 
 def judge_charts(document: JudgeFields) -> Iterator[chart.Chart]:
@@ -238,35 +245,51 @@ def _people_axis(entry: labels.JudgeEntry, title: str = "people's mean") -> char
 
 
 def _models(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | None:
-    """Return people's means of models beside the judge's, on one scale."""
+    """Return people's means of models, corrected and alone, beside the judge's on one scale."""
     rated = [model for model in entry.models if model.combined.value is not None]
     if not rated:
         return None
     visible = sorted(rated, key=lambda model: -model.combined.number)[:_MOST_ROWS]
-    pairs, equal = entry.scale.kind == "pairs", entry.scale.same
-    marks: list[chart.Mark] = []
-    for model in visible:
-        people, judge = mean_words(entry, model.combined), in_units(entry, model.judge_only)
-        tip = f"{model.name}: people {people}, judge {judge}, {model.labels:,} rated"
-        value, low, high = model.combined.ends
-        dots = [chart.Dot(value, low=low, high=high, tip=tip)]
-        if equal:
-            dots.append(chart.Dot(model.judge_only, tone="second", shape="diamond", tip=tip))
-        words, key = in_units(entry, value), f"model:{model.name}"
-        marks.append(chart.Item(model.name, dots=dots, words=words, tip=tip, key=key))
-    if not pairs:
-        whole = entry.people_mean.combined.number
-        marks.append(chart.ReferenceLine(whole, "x", "people, all", dashed=True))
+    ratings, mean = entry.scale.kind != "pairs", entry.people_mean
+    # Of pairs no mean of all rows is told: it is that of the first side.
+    rows = [(_ALL, mean)] * ratings + [(model.name, model) for model in visible]
+    marks = [mark for row, means in rows for mark in _means(entry, row, means)]
+    if ratings:
+        marks.append(chart.ReferenceLine(mean.combined.number, "x", dashed=True))
     return chart.Chart(
         name,
         f"Models by people's standard{owner}",
-        "Dot: the mean that people would give all rows, with its 95 % interval. "
-        + ("Diamond: what the judge says." if equal else ""),
-        _people_axis(entry, "share of pairs won" if pairs else "people's mean"),
-        chart.Names([model.name for model in visible], left_out=len(rated) - len(visible)),
+        "Dot: the mean that people would give all rows, with its 95 % interval."
+        + " Ring: the same from their ratings alone." * ratings
+        + " Diamond: what the judge says." * entry.scale.same,
+        _people_axis(entry, "people's mean" if ratings else "share of pairs won"),
+        chart.Names([row for row, _ in rows], left_out=len(rated) - len(visible)),
         marks,
-        legend=_LEGEND[: 1 + equal],
+        legend=list(compress(_LEGEND, (True, ratings, entry.scale.same, ratings))),
     )
+
+
+def _means(
+    entry: labels.JudgeEntry, name: str, means: labels.JudgedModel | labels.PeopleMean
+) -> Iterator[chart.Mark]:
+    """Yield a row of people's mean beside the judge's, and below it that of people alone."""
+    alone, says = getattr(means, "people_only", None), means.judge_only
+    value, low, high = means.combined.ends
+    tip, key = f"{name}: people {mean_words(entry, means.combined)}", ""
+    if isinstance(means, labels.JudgedModel):
+        key = f"model:{name}"
+        tip += f", judge {judge_mean(entry, says)}, {means.labels:,} rated"
+    dots = [chart.Dot(value, low=low, high=high, tip=tip)]
+    if entry.scale.same and says is not None:
+        dots.append(chart.Dot(says, tone="second", shape="diamond", tip=tip))
+    if isinstance(alone, float):
+        dots.append(chart.Dot(alone, tone="third", shape="ring", tip=tip))
+    yield chart.Item(name, dots=dots, words=in_units(entry, value), tip=tip, key=key)
+    if isinstance(alone, EstimateEntry):
+        value, low, high = alone.ends
+        tip = f"{name}: people alone {mean_words(entry, alone)}"
+        ring = chart.Dot(value, low=low, high=high, tone="third", shape="ring", tip=tip)
+        yield chart.Item(name, dots=[ring], words=in_units(entry, value), tip=tip, key=key)
 
 
 def _map(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | None:
@@ -281,15 +304,18 @@ def _map(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | None:
                   key=f"score:{row.score:g}")
         for row, tip in zip(rows, tips, strict=True) if row.people is not None
     ]  # fmt: skip
+    diagonal = [chart.Line([(start, low), (end, high)], "plain", look="dashed")] * entry.scale.same
     return chart.Chart(
         name,
         f"What a score means{owner}",
         "Line: people's mean behind a score, with its 95 % interval. Dots: the ratings nearest to "
-        "that score, larger where there are more. Dashed: the judge rates as people do.",
+        "that score, larger where there are more."
+        + " Dashed: it rates as people do."
+        * len(diagonal),
         chart.Axis("the judge says", lambda value: f"{value:.3g}", low=start, high=end),
         _people_axis(entry),
         [
-            chart.Line([(start, low), (end, high)], "plain", look="dashed"),
+            *diagonal,
             chart.Band([(row.score, row.low, row.high) for row in rows], "first"),
             chart.Line([(row.score, row.value) for row in rows], tips=tips),
             *dots,
@@ -303,13 +329,15 @@ def _flips(entry: labels.JudgeEntry, name: str, owner: str) -> chart.Chart | Non
     if lean is None or lean.flips is None or lean.judge_share is None:
         return None
     first = round(lean.judge_share * lean.flips)
-    bars = [("shown first", "second", first), ("shown second", "second", lean.flips - first),
-            ("the same in both orders", "first", lean.labels - lean.flips)]  # fmt: skip
+    bars = [("always the answer shown first", "second", first),
+            ("always the answer shown second", "second", lean.flips - first),
+            ("the same answer in both orders", "first", lean.labels - lean.flips)]  # fmt: skip
     return chart.Chart(
         name,
-        f"Verdicts on the same pair in both orders{owner}",
-        "Pairs by what the verdict follows: a place, or the answer.",
+        f"The same pairs shown in both orders: which answer the judge picks{owner}",
+        "A judge without a lean to a place picks the same answer in both orders.",
         chart.Axis("pairs", lambda value: f"{value:,.0f}", low=0),
         chart.Names([words for words, _, _ in bars]),
         [chart.Item(words, tone, bar=(0.0, n), words=f"{n:,}") for words, tone, n in bars],
+        legend=_FLIPS,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from calibrant.report.charts import svg
-from calibrant.report.charts.chart import Axis, Cell, Chart, Item, Names, Panel
+from calibrant.report.charts.chart import Axis, Cell, Chart, Item, Names, Panel, ReferenceLine
 from calibrant.report.charts.svg import AxisScale, span, ticks_of
 from calibrant.report.names import without_shared_start
 
@@ -144,6 +144,7 @@ def _bars(drawing: svg.Drawing, panel: Panel, rows: Sequence[_Row], reach: Reach
     _grid(drawing, panel, scale, (top - 6, bottom))
     if panel.end_title:
         drawing.text(end - 4, top - 12, panel.end_title, "tick", anchor="end")
+    _rules(drawing, panel.marks, scale, (top - 6, bottom))
     for number, row in enumerate(rows):
         items = _items(panel, row.name) if row.name else []
         lane = row.height / max(len(items), 1)
@@ -189,6 +190,14 @@ def _grid(drawing: svg.Drawing, panel: Panel, scale: AxisScale, reach: Reach) ->
             drawing.text(scale(0) - 6, y, left, "axis", anchor="end")
         if drawing.width - scale(0) >= svg.text_width(right, 12) + 6:
             drawing.text(scale(0) + 6, y, right, "axis")
+
+
+def _rules(drawing: svg.Drawing, marks: Sequence[object], scale: AxisScale, reach: Reach) -> None:
+    for mark in marks:
+        if isinstance(mark, ReferenceLine) and mark.axis == "x":
+            with drawing.group(mark.tone, mark.words):
+                look = "dashed" if mark.dashed else "zero"
+                drawing.line(scale(mark.at), reach[0], scale(mark.at), reach[1], look)
 
 
 def _item(drawing: svg.Drawing, item: Item, scale: AxisScale, y: float, *, thick: float) -> None:
@@ -308,6 +317,7 @@ def _above(chart: Chart) -> svg.Drawing:
     svg.draw_legend(drawing, keys)
     scale = _scale(Panel(chart.x, marks), start, _NARROW - spare - 6)
     _grid(drawing, Panel(chart.x, ()), scale, (top - 4, height))
+    _rules(drawing, chart.marks, scale, (top - 4, height))
     if chart.end_title:
         drawing.text(_NARROW, top - 12, chart.end_title, "tick", anchor="end")
     if marks:

@@ -373,8 +373,8 @@ def draw_legend(drawing: Drawing, rows: Sequence[Sequence[Key]]) -> None:
         x, y = 2.0, 12.0 + ROW * number
         for tone, shape, words in keys:
             with drawing.group(tone):
-                if shape == "line":
-                    drawing.line(x, y - 4, x + 16, y - 4, "series")
+                if shape in ("line", "dashed"):
+                    drawing.line(x, y - 4, x + 16, y - 4, {"line": "series"}.get(shape, shape))
                 else:
                     draw_shape(drawing, shape, x + 8, y - 4, 5)
                 drawing.text(x + 22, y, words, "key")

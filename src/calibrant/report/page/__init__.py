@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from html import escape
 from importlib import resources
@@ -170,16 +170,23 @@ def first_screen(
 def _short_first(sentences: Sequence[str], chart: Chart | None) -> list[str]:
     """Keep what stands above the picture short and plain: how sure one is stands below it."""
     aside = _ASIDE.search(sentences[0]) if sentences else None
+    interval = ""
     if aside is not None:
         bare = sentences[0][: aside.start()] + sentences[0][aside.end() :]
-        interval = aside[1] if "interval" in aside[1] else f"Interval {aside[1]}"
-        sentences = [bare, f"{interval}.", *sentences[1:]]
-    if not sentences or len(sentences[0].split()) <= _WORDS_ABOVE or chart is None:
-        return list(sentences)
-    head, mark, tail = sentences[0].partition(". ")
-    if mark and len(head.split()) <= _WORDS_ABOVE:
-        return [f"{head}.", tail, *sentences[1:]]
-    return [chart.title, *sentences]
+        number = re.search(r"\d[\d.,]*(?: %)?$", sentences[0][: aside.start()])
+        # Among several numbers it has to be said which one is meant.
+        owner = f" of {number[0]}:" if number and len(re.findall(r"\d[\d.,]*", bare)) > 1 else ""
+        interval = aside[1] if "interval" in aside[1] else f"Interval{owner} {aside[1]}"
+        sentences = [bare, *sentences[1:]]
+        interval += "."
+    first, tail_sentences = sentences[:1], [interval, *sentences[1:]]
+    if first and len(first[0].split()) > _WORDS_ABOVE and chart is not None:
+        head, mark, tail = first[0].partition(". ")
+        if not mark or len(head.split()) > _WORDS_ABOVE:
+            return [chart.title, *first, *filter(None, tail_sentences)]
+        # What was one sentence stays together: its interval first, which is about the number above.
+        first, tail_sentences = [f"{head}."], [f"{interval} {tail}".strip(), *tail_sentences[1:]]
+    return [*first, *filter(None, tail_sentences)]
 
 
 __all__ = ["notebook_html", "page_asset", "page_templates", "render_html"]
@@ -212,6 +219,9 @@ def render_html(
     leading = leading_document(visible)
     companion = [document for document in visible if document is not leading]
     screen = None if leading is None else first_screen(leading, title=title, beside=companion)
+    if screen and screen.step and ".to_html(" in in_python(screen.step.command):
+        # Whoever reads this has the page that it would write.
+        screen = replace(screen, step=None)
     script = "\n".join(page_asset(name) for name in _SCRIPTS)
     sections = [
         parts.document_part(document, number, leads=document is leading)

@@ -236,6 +236,18 @@ def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> d
     claims = said_first(document)
     kind = kind_of(document)
     answer = None if leads else answer_of(document)
+    blocks = [
+        block_of(block, f"t{number}-{place}")
+        for place, block in enumerate(_blocks(document, kind, claims))
+    ]
+    figures = [
+        {"id": f"f{number}-{place}", "name": chart.name, "title": chart.title, **drawn(chart)}
+        for place, chart in enumerate(further_of(document))
+    ]
+    # Of a judge that is looked at: what its scores mean, and rows to look at, are why one came.
+    is_judge = leads and kind == "judge"
+    near = [figure for figure in figures if is_judge and figure["name"].endswith("-1")]
+    rows = [block for block in blocks if is_judge and block.get("name") == "disagreements"]
     return {
         "id": f"{kind}-{number}",
         "kind": kind,
@@ -248,14 +260,9 @@ def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> d
         ],
         "more_claims": max(0, len(claims) - _CLAIMS_LISTED),
         "picture": None if answer is None else drawn(answer),
-        "blocks": [
-            block_of(block, f"t{number}-{place}")
-            for place, block in enumerate(_blocks(document, kind, claims))
-        ],
-        "figures": [
-            {"id": f"f{number}-{place}", "title": chart.title, **drawn(chart)}
-            for place, chart in enumerate(further_of(document))
-        ],
+        "beneath": {"figures": near, "blocks": rows},
+        "blocks": [block for block in blocks if block not in rows],
+        "figures": [figure for figure in figures if figure not in near],
     }
 
 
@@ -297,6 +304,7 @@ def block_of(block: Block, name: str) -> dict[str, Any]:
     return {
         "kind": "table",
         "id": name,
+        "name": block.name,
         "title": block.title,
         "note": block.note,
         "labels": block.labels,
@@ -330,8 +338,8 @@ def soft_breaks(text: str) -> Markup:
 
 
 def soft_words(text: str) -> Markup:
-    """Let a sentence break inside of a name after a slash or underscore, and never before a %."""
-    selection = text.replace(" %", "\u00a0%")
+    """Let a sentence break after a slash or underscore, never before a % or inside of a scale."""
+    selection = re.sub(r"(?<=of \d)-(?=\d)", "\u2011", text.replace(" %", "\u00a0%"))
     return Markup("<wbr>").join(re.split(r"(?<=[/_])(?=[^/_\s])", selection))
 
 

@@ -141,6 +141,7 @@ def _named_metrics(subject: str, entries: Sequence[AuditBlock]) -> Table:
         },
         "Metrics asked for by name",
         name=NAMED_METRICS,
+        requested=True,
         note="If calibrated: mean, and upper end, of what a calibrated model shows on these rows.",
         labels=2,
     )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
-from calibrant.findings.claims import count, percent, subject_name
-from calibrant.findings.claims.judge import SIDES, judge_score, size_words
+from calibrant.findings.claims import count, judge, percent, subject_name
 from calibrant.findings.documents import labels
 from calibrant.findings.documents.entries import EstimateEntry
 from calibrant.findings.documents.fields import JudgeFields, LabelFields, MonitorFields
+from calibrant.metrics.stats.multiplicity import holm
 from calibrant.report import cells
 from calibrant.report.captions import rows_left_out
 from calibrant.report.cells import Block, Columns, Paragraph, Table, cut_text, entry_name, table_of
@@ -220,26 +219,35 @@ _STRENGTH: dict[str, Any] = {"signed": True, "missing": "open"}
 
 def judge_blocks(document: JudgeFields) -> Iterator[Block]:
     """Yield the judges where there are several, and the tables of each."""
-    several = len(document.results) > 1
+    several, settings = len(document.results) > 1, document.settings or {}
     if several:
         yield _judges(document.results)
-    for entry in document.results:
+    for place, entry in enumerate(document.results):
         name, pairs = f"{entry.judge}: " if several else "", entry.scale.kind == "pairs"
+        leans = [lean for lean in entry.bias if lean.value is not None]
         tables = {
             "models by people's standard": entry.models and _models(entry, main=not several),
             "people's mean by group": entry.groups and _models(entry, groups=True),
             "what a score means": not pairs and _map(entry),
-            "what the judge leans to": entry.bias and _leans(entry),
+            "what the judge leans to": leans and _leans(entry, leans),
             "models against each other": entry.pairs and _pairs(entry),
             "most surprising disagreements": entry.disagreements and _surprises(entry),
         }
         for words, table in tables.items():
             if table:
-                yield replace(table, title=name + words if several else words.capitalize())
+                title = name + words if several else words.capitalize()
+                behind: dict[str, Any] = {"requested": False, "name": ""} if place else {}
+                yield replace(table, title=title, **behind)
+        if entry.bias and not leans:
+            yield Paragraph(f"{name}Leans: in all {len(entry.bias):,} groups too few ratings by 2.")
+        if entry.cost and not several:
+            text = f"A dollar of its verdicts saves {_a_dollar(entry):.2g} ratings."
+            yield Paragraph(text, requested=True)
         if labels_needed := entry.labels_needed:
             yield Paragraph(
                 f"{name}{labels_needed.labels:,} rated rows in all would give people's mean to "
-                f"within {size_words(entry, labels_needed.precision)}."
+                f"within {judge.size_words(entry, labels_needed.precision)}.",
+                requested=bool(settings.get("precision")) and not place,
             )
 
 
@@ -251,7 +259,17 @@ def rating(
     shares, (low, high) = entry.scale.kind != "ratings", entry.scale.people
     unit = ("points" if sign else "share") if shares else "probability"
     digits = 1 if shares or high - low > 10 else 2
-    return _plain(_exact_or_interval(estimate), unit=unit, digits=digits, signed=sign)
+    estimate = _exact_or_interval(estimate)
+    return _plain(estimate, unit=unit, digits=digits, signed=sign, missing="too few")
+
+
+def judge_mean(entry: labels.JudgeEntry, value: float | None) -> cells.Number:
+    """Return a mean of the judge's scores as a cell, with its scale where people have another."""
+    if entry.scale.kind == "pairs" or entry.scale.same:
+        return replace(rating(entry, value), missing="other scale")
+    low, high = entry.scale.judge
+    words = "other scale" if value is None else f"{value:.3g} of {low:g}-{high:g}"
+    return cells.said_cell(value, words)
 
 
 def _plain(estimate: EstimateEntry | labels.JudgeBias | None, **form: Any) -> cells.Number:
@@ -260,109 +278,121 @@ def _plain(estimate: EstimateEntry | labels.JudgeBias | None, **form: Any) -> ce
     return cells.Number(ends.value, ends.low, ends.high, **{"digits": 2, **form})
 
 
+def _a_dollar(entry: labels.JudgeEntry) -> float | None:
+    return entry.people_mean.labels_saved / (entry.cost * entry.n) if entry.cost else None
+
+
 def _judges(entries: list[labels.JudgeEntry]) -> Table:
-    """Return one row per judge, the one worth most labels first."""
-    costs = any(entry.cost is not None for entry in entries)
-
-    def per_dollar(entry: labels.JudgeEntry) -> cells.Number:
-        saved = entry.people_mean.labels_saved / (entry.cost * entry.n) if entry.cost else None
-        return cells.number_cell(saved, digits=2, missing="no cost given")
-
+    """Return one row per judge, the one that saves most ratings first."""
+    costs, pairs = any(e.cost is not None for e in entries), entries[0].scale.kind == "pairs"
+    mean, says = ("A wins, people", "A wins, judge") if pairs else ("people's mean", "judge says")
     columns: Columns = {
         "judge": "judge",
-        "worth, labels": "people_mean.labels_saved",
-        **({"labels per dollar": per_dollar} if costs else {}),
+        "ratings saved": "people_mean.labels_saved",
+        **({"ratings per dollar": lambda e: cells.number_cell(
+            _a_dollar(e), digits=2, missing="no cost given")} if costs else {}),
         "right order": lambda e: cells.percent_cell(e.order),
         "kappa": lambda e: _plain(e.kappa, missing="other scale"),
-        "people's mean": lambda e: rating(e, e.people_mean.combined),
-        "judge says": lambda e: rating(e, e.people_mean.judge_only),
-    }
-    ranking = sorted(entries, key=lambda entry: -entry.people_mean.labels_saved)
-    note = "Worth: labels by people that would have to be added for the same precision without it."
-    return table_of(ranking, columns, "Judges", note=note, main=True)
+        mean: lambda e: rating(e, e.people_mean.combined),
+        says: lambda e: judge_mean(e, e.people_mean.judge_only),
+    }  # fmt: skip
+    ranking = sorted(entries, key=lambda e: -e.people_mean.labels_saved)
+    note = "Ratings saved: those by people that the same precision would take without the judge."
+    return table_of(ranking, columns, "Judges", note=note, main=True, whole_names=True)
 
 
 def _models(entry: labels.JudgeEntry, *, groups: bool = False, main: bool = False) -> Table:
     pairs = entry.scale.kind == "pairs"
-    says = partial(cells.share_cell, digits=int(pairs))
-    if entry.scale.kind == "ratings":
-        says = partial(cells.number_cell, digits=2)
     columns: Columns = {
-        "model": "name",
+        "group" if groups else "model": "name",
         "people (wins)" if pairs else "people": lambda e: rating(entry, e.combined),
-        "judge says": lambda e: says(e.judge_only),
+        "judge says": lambda e: judge_mean(entry, e.judge_only),
         **({"strength": lambda e: _plain(e.strength, **_STRENGTH)} if pairs else {}),
         "rated": "labels",
         "rows": "n",
     }
-    models = entry.groups if groups else entry.models
-    ranking = sorted(models, key=lambda model: -(model.combined.value or 0.0))
+    rows = entry.groups if groups else entry.models
+    ranking = sorted(rows, key=lambda model: -(model.combined.value or 0.0))
     note = "People: the mean that people would give all rows, with its 95 % interval."
-    return table_of(ranking, columns, note=note, main=main)
+    return table_of(ranking, columns, note=note, main=main, requested=groups)
 
 
 def _map(entry: labels.JudgeEntry) -> Table:
     columns: Columns = {
-        "score": lambda e: judge_score(entry, e.score),
+        "score": lambda e: judge.judge_score(entry, e.score),
         "means": lambda e: rating(entry, EstimateEntry(value=e.value, low=e.low, high=e.high)),
         "people said": lambda e: rating(entry, e.people),
         "rated": "labels",
     }
-    note = (
-        "Means: people's mean behind a score. People said: the mean of the ratings nearest to it."
-    )
-    return table_of(entry.map, columns, note=note)
+    note = "Means: people's mean behind a score. People said: mean of the ratings nearest to it."
+    return table_of(reversed(entry.map), columns, note=note)
 
 
-def _leans(entry: labels.JudgeEntry) -> Table:
-    kind = entry.scale.kind
+def _leans(entry: labels.JudgeEntry, leans: list[labels.JudgeBias]) -> Table:
+    """Return the leans that were measured, with the p-values that sentences go by."""
+    kind, several = entry.scale.kind, [lean for lean in leans if lean.method == "two people"]
+    tested = zip(several, holm([e.p or 0.0 for e in several]).tolist(), strict=True)
+    factor = judge.LEVEL / judge.FAVOUR_LEVEL
+    p: dict[str | None, float | None] = {e.name: min(factor * x, 1.0) for e, x in tested}
+    if kind == "pairs":
+        # Noise alone makes a judge pick less often what people prefer: that is no lean.
+        beyond = {e.name: ((e.judge_share or 0.0) - 0.5) * (e.value or 0.0) for e in leans}
+        p = {e.name: e.p for e in leans if e.kind == "position" or beyond[e.name] > 0}
     form = {} if kind == "ratings" else {"unit": "points", "digits": 1}
+    title = "p" if kind == "pairs" else "p corrected"
     columns: Columns = {
         "lean to": lambda e: f"{e.kind}: {e.name}",
-        "leans by": lambda e: _plain(e, missing="too few", signed=True, **form),
-        "p": lambda e: cells.p_cell(e.p),
+        "leans by": lambda e: _plain(e, signed=True, **form),
+        title: lambda e: cells.Number(p.get(e.name), unit="p", missing=""),
         "how": "method",
         "rated": "labels",
     }
-    unit = "points of 100" if kind == "yes/no" else "points of the judge's scale"
+    unit, few = "100" if kind == "yes/no" else "the judge's scale", len(entry.bias) - len(leans)
     note = (
-        f"Beyond the quality that people see (two are needed), in {unit}; p of each by itself."
-        if kind != "pairs"
-        else "In points of 100: beyond one half where both orders are known, else beyond people."
-    )
-    tested = sorted(entry.bias, key=lambda lean: -abs(lean.value or 0.0))
-    return table_of(tested, columns, note=note)
+        "In points of 100: beyond one half where both orders are known, else beyond people. p is "
+        "only for a judge that picks long (or short) answers in more than half of the pairs."
+        if kind == "pairs"
+        else "Above 0 the judge scores them higher than what two people see in them explains, "
+        f"below 0 lower, in points of {unit}. p: Holm's, times {factor:.3g}; at most 0.05 is shown."
+    ) + f" Too few ratings by two people: {few:,} more." * bool(few)
+    ranking = sorted(leans, key=lambda lean: (p.get(lean.name) or 1.0, -abs(lean.value or 0.0)))
+    return table_of(ranking, columns, note=note)
 
 
 def _pairs(entry: labels.JudgeEntry) -> Table:
     lead: Columns = {"ahead by": lambda e: rating(entry, e.difference, sign=True)}
     if entry.scale.kind == "pairs":
         lead = {"ahead by, log odds": lambda e: _plain(e.difference, **_STRENGTH)}
-    p: Columns = {"p, Holm": lambda e: cells.p_cell(e.p_adjusted)}
+    factor = judge.LEVEL / judge.MODEL_LEVEL
+    p: Columns = {"p corrected": lambda e: cells.p_cell(min(factor * (e.p_adjusted or 0.0), 1.0))}
     columns = {"ahead": "a", "behind": "b", **lead, **p}
-    by_p = sorted(entry.pairs, key=lambda pair: pair.p_adjusted or 0.0)
-    leads = [pair if pair.difference.number >= 0 else pair.turned() for pair in by_p]
-    return table_of(leads, columns, labels=2, folded=True)
+    leads = [pair if pair.difference.number >= 0 else pair.turned() for pair in entry.pairs]
+    leads.sort(key=lambda pair: pair.p_adjusted or 0.0)
+    note = f"p: Holm's for all pairs, times {factor:.3g}; at most 0.05 is shown."
+    return table_of(leads, columns, labels=2, folded=True, note=note)
 
 
 def _surprises(entry: labels.JudgeEntry) -> Table:
-    models = {"model": lambda e: e.model or ""} if entry.models else {}
+    first = entry.disagreements[0]
+    models: Columns = {} if first.model is None else {"model": lambda e: e.model or ""}
     columns: Columns = {
         "row": lambda e: str(e.row),
-        "answer": _text,
+        "question" if first.text is None else "answer": _text,
         **models,
-        "judge said": lambda e: judge_score(entry, e.judge),
+        "judge said": lambda e: judge.judge_score(entry, e.judge),
         "people": lambda e: words.get(e.people) or rating(entry, e.people),
         "expected": lambda e: rating(entry, e.expected),
     }
     # What people said is a word where there is one, or a number between words.
-    words = {"pairs": SIDES, "yes/no": {1.0: "yes", 0.0: "no"}}.get(entry.scale.kind, {})
+    words = {"pairs": judge.SIDES, "yes/no": {1.0: "yes", 0.0: "no"}}.get(entry.scale.kind, {})
     share = ", as the share of A" if entry.scale.kind == "pairs" else ""
-    note = f"Expected: what people usually say where the judge says this{share}."
-    return table_of(entry.disagreements, columns, labels=2 + len(models), note=note)
+    note = f"Expected: our prediction of people's rating{share}, from the judge's score."
+    form: dict[str, Any] = {"labels": 2 + len(models), "note": note, "name": "disagreements"}
+    return table_of(entry.disagreements, columns, **form)
 
 
-def _text(item: labels.Disagreement) -> cells.Text:
+def _text(item: labels.Disagreement) -> cells.Cell:
     """Return the answer, cut; the question and the whole of it where one looks closer."""
     whole = "\n\n".join(filter(None, (item.question, item.text)))
-    return cells.Text(cut_text(item.text or item.question or "", _LETTERS), whole)
+    words = cut_text(item.text or item.question or "", _LETTERS)
+    return words if words == whole else cells.Text(words, whole)

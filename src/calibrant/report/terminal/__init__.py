@@ -21,7 +21,6 @@ from calibrant.report.captions import TITLE, broken_command, row_in_words, title
 from calibrant.report.cells import Cell, Form, Number, Paragraph, Table, cut_text, written
 from calibrant.report.names import cut_cells, short_names
 from calibrant.report.tables import document_blocks
-from calibrant.report.tables.audit import NAMED_METRICS
 from calibrant.report.terminal._fit import FOR_PYTHON, fitted, more_rows, safe_text, spelled
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 
@@ -41,6 +40,7 @@ LEAST_WIDTH = 20
 
 _NEXT = "Next:  "
 _SENTENCES, _WARNINGS, _ROWS = 5, 2, 16
+_EVERY = 10_000
 _SENTENCES_OF_MANY = 3
 _NOTE = 3
 _NAME_LEAST, _NAME_MOST = 12, 44
@@ -76,41 +76,60 @@ def compact_lines(
     """
     reader = FOR_PYTHON.set(python)
     try:
-        return _short_view(document, blocks, width, top, sort, more)
+        lines = _above(document, blocks, width, most=_WARNINGS)
+        table = _table(document, blocks, width=width, top=top or _ROWS, sort=sort)
+        lines += [Text(), *table] if table else []
+        more = more or (_MORE_IN_PYTHON if FOR_PYTHON.get() else MORE)
+        last = Text(f"More:  {more}", style="dim")
+        return [*lines, *_wrong(document, width), *_below(document, width), last]
     finally:
         FOR_PYTHON.reset(reader)
 
 
-def _short_view(
-    document: Fields, blocks: Blocks, width: int, top: int | None, sort: str | None, more: str
-) -> list[Text]:
+def _whole_view(document: Fields, blocks: Blocks, width: int) -> list[RenderableType]:
+    """Return the short view with every table, and what it leaves unsaid, in place of its own."""
+    above = _above(document, blocks, width, most=_EVERY)
+    while not above[-1].plain:
+        above.pop()
+    # Lines are broken, and a verdict is in capitals.
+    printed = " ".join(" ".join(line.plain for line in above).split()).lower()
+    tables: list[RenderableType] = []
+    for block in blocks():
+        words = "" if isinstance(block, Table) else " ".join(safe_text(block.text).split())
+        if not words or words.lower() not in printed:
+            tables += _rich(block, width)
+    return [*above, *tables, *_below(document, width)]
+
+
+def _above(document: Fields, blocks: Blocks, width: int, *, most: int) -> list[Text]:
+    """Return the title, what is to be known of the rows, and the sentences."""
     lines = [Text(title_line(document, dated=False), style="dim"), Text()]
     claims, of_rows = answers.rows_apart(answers.claims_of(document))
     warnings = [safe_text(text) for text in (*of_rows, *answers.warnings_of(document))]
-    hidden = len(warnings) - _WARNINGS
+    hidden = len(warnings) - most
     more_warnings = count(hidden, "more warning")
     for text in [
-        *warnings[:_WARNINGS],
+        *warnings[:most],
         *([spelled(Hint("{0} ({full})", more_warnings, full=True))] if hidden > 0 else []),
     ]:
         hung = textwrap.wrap(text, width, initial_indent="  !  ", subsequent_indent="     ")
         lines += [Text(line, style="yellow") for line in hung]
     if warnings:
         lines.append(Text())
-    lines += _sentences(document, claims, blocks)
-    table = _table(document, blocks, width=width, top=top or _ROWS, sort=sort)
-    lines += [Text(), *table] if table else []
-    lines += _wrong(document, width)
+    return lines + _sentences(document, claims, blocks)
+
+
+def _below(document: Fields, width: int) -> list[Text]:
+    """Return what comes next, and how the data were read."""
+    lines: list[Text] = []
     step = next_step(document)
     if step is not None:
         command = in_python(step[1]) if FOR_PYTHON.get() else step[1]
         first, *tail = broken_command(command, width - len(_NEXT))
         lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
         lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in tail]
-    lines += [Text(f"Data:  {safe_text(note)}", style="dim") for note in answers.notes_of(document)]
-    more = more or (_MORE_IN_PYTHON if FOR_PYTHON.get() else MORE)
-    lines.append(Text(f"More:  {more}", style="dim"))
-    return lines
+    notes = answers.notes_of(document)
+    return lines + [Text(f"Data:  {safe_text(note)}", style="dim") for note in notes]
 
 
 def _wrong(document: Mapping[str, Any], width: int) -> list[Text]:
@@ -161,10 +180,13 @@ def _table(
     document: Fields, blocks: Blocks, *, width: int, top: int, sort: str | None
 ) -> list[Text]:
     if isinstance(document, AuditFields) and document.blocks:
-        return [*audit_lines(document, width, top=top, sort=sort), *_asked(document, blocks, width)]
+        # Of many models no other table is made than the one that was asked for.
+        requests = blocks() if any(entry.named_metrics for entry in document.blocks) else ()
+        return [*audit_lines(document, width, top=top, sort=sort), *_asked(requests, width)]
     table = short_table(document, blocks())
     if table is None:
         return []
+    requests = [block for block in blocks() if block is not table]
     if sort is not None:
         table = _sorted(table, sort)
     cut = len(table.rows) - top
@@ -172,16 +194,19 @@ def _table(
     if cut > 0:
         draws.append(Text(more_rows(cut, len(table.rows)), style="dim"))
     note = textwrap.wrap(safe_text(table.note), width - 2, max_lines=_NOTE, placeholder=" …")
-    return [*draws, *(Text(f" {line}", style="dim") for line in note)]
+    return [*draws, *(Text(f" {line}", style="dim") for line in note), *_asked(requests, width)]
 
 
-def _asked(document: AuditFields, blocks: Blocks, width: int) -> list[Text]:
-    """Return the table of the metrics that were asked for by name: who asks wants to see them."""
-    if not any(entry.named_metrics for entry in document.blocks):
-        return []
-    tables = (block for block in blocks() if isinstance(block, Table))
-    table = next(block for block in tables if block.name == NAMED_METRICS)
-    return [Text(), *_fitted(replace(table, rows=table.rows[:_ROWS]), width)]
+def _asked(blocks: Sequence[Paragraph | Table], width: int) -> list[Text]:
+    """Return what an option asked for by name: who asks wants to see it."""
+    lines: list[Text] = []
+    for block in (block for block in blocks if block.requested):
+        lines.append(Text())
+        if isinstance(block, Table):
+            lines += _fitted(replace(block, rows=block.rows[:_ROWS]), width)
+        else:
+            lines.append(Text(safe_text(block.text)))
+    return lines
 
 
 def short_table(document: Fields, blocks: Sequence[Paragraph | Table]) -> Table | None:
@@ -225,11 +250,12 @@ def _drawn(
 ) -> list[Text]:
     """Draw as many columns as fit, names first; names give way before a column does."""
     columns, labels, selection = table.columns, table.labels, len(widths)
-    while selection > 1 and _least(widths[:selection], labels) > width - 1:
+    least = _NAME_MOST if table.whole_names else _NAME_LEAST
+    while selection > 1 and _least(widths[:selection], labels, least) > width - 1:
         selection -= 1
     over = sum(widths[:selection]) + 2 * selection - (width - 1)
     for place in range(min(labels, selection)):
-        spare = min(max(over, 0), max(widths[place] - _NAME_LEAST, 0))
+        spare = min(max(over, 0), max(widths[place] - least, 0))
         widths[place] -= spare
         over -= spare
     rows = _named_apart(rows, widths[: min(labels, selection)])
@@ -253,8 +279,8 @@ def _named_apart(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> list[l
     return cells
 
 
-def _least(widths: Sequence[int], labels: int) -> int:
-    names = sum(min(width, _NAME_LEAST) for width in widths[:labels])
+def _least(widths: Sequence[int], labels: int, least: int) -> int:
+    names = sum(min(width, least) for width in widths[:labels])
     return names + sum(widths[labels:]) + 2 * len(widths)
 
 
@@ -286,8 +312,10 @@ def terminal_blocks(
     result, width = typed(document), max(width, LEAST_WIDTH)
     # The short view of many models needs none of their tables, or one.
     blocks = cache(partial(document_blocks, result))
-    if full or result.kind in LISTS:
+    if result.kind in LISTS:
         return [_safe(part) for block in blocks() for part in _rich(block, width)]
+    if full:
+        return [_safe(part) for part in _whole_view(result, blocks, width)]
     return [_safe(line) for line in compact_lines(result, blocks, width=width, **view)]
 
 

@@ -70,6 +70,9 @@ function working(tab, words, seconds) {
 function arrive(tab, text) {
   const jumped = tab !== shownTab;
   main.replaceChildren(parsed(text));
+  // Who asked for no tab gets the one that this table answers.
+  const instead = main.querySelector("[data-instead]");
+  if (instead && !address().get("tab")) { go({ tab: instead.dataset.instead }, { replace: true }); return; }
   main.removeAttribute("aria-busy");
   shownTab = tab;
   const command = main.querySelector("template[data-command]");
@@ -89,7 +92,7 @@ function arrive(tab, text) {
 function saveMenu(tab) {
   const offered = tab === "questions" ? [["rows.csv", "These rows (CSV)"], ["corrected.csv", "Table with corrected grades (CSV)"]]
     : [["page.html", "Page (HTML)"], ["result.json", "Result (JSON)"], ["chart.svg", "Chart (SVG)"], ["chart.png", "Chart (PNG)"],
-       ...(tab === "decide" ? [["policy.json", "Policy (JSON)"]] : tab === "mend" ? [["policy.json", "Map (JSON)"]] : []), ["rows.csv", "Rows (CSV)"]];
+       ...(tab === "decide" ? [["policy.json", "Policy (JSON)"]] : ["mend", "judge"].includes(tab) ? [["policy.json", "Map (JSON)"]] : []), ...(tab === "judge" ? [] : [["rows.csv", "Rows (CSV)"]])];
   byId("save-menu").replaceChildren(...offered.map(([download, words]) => Object.assign(made("a", words), { download, href: `/save/${download}?${query({ tab })}` })));
   for (const link of main.querySelectorAll("a[data-save]")) link.href = `${new URL(link.href).pathname}?${query({ tab })}`;
 }
@@ -390,7 +393,7 @@ async function openFiles(files) {
     answer = await send(`/api/open?more=${number ? 1 : 0}&left=${files.length - 1 - number}&name=${encodeURIComponent(file.name)}`, file).catch(() => null);
     if (!answer || !answer.ok) break;
   }
-  if (answer && answer.ok) { location.assign("/?tab=overview"); return; }
+  if (answer && answer.ok) { location.assign("/"); return; }
   const words = answer ? await answer.text() : "The file could not be sent.";
   main.removeAttribute("aria-busy");
   if (box) { box.hidden = false; box.textContent = words; } else trouble(words);
@@ -419,6 +422,7 @@ if (byId("picker")) {
     const changes = {};
     for (const field of event.target.elements) {
       if (field.dataset.percent !== undefined) changes[field.name] = field.value === "" ? "" : String(+(field.value / 100).toFixed(6));
+      else if (field.dataset.many !== undefined) changes[field.name] = [changes[field.name], field.checked ? field.value : ""].filter(Boolean).join(",");
       else if (field.dataset.part) { if (field.value !== "") changes[field.name] = [changes[field.name], `${field.dataset.part}=${field.value}`].filter(Boolean).join(","); else changes[field.name] = changes[field.name] || ""; }
       else if (field.name) changes[field.name] = field.type === "checkbox" ? (field.checked ? "on" : null) : field.value;
     }
