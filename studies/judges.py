@@ -20,7 +20,7 @@ from simulations.claims.judge import Ratings
 
 from calibrant.core.arrays import named_stream
 from calibrant.findings.claims.judge import FAVOUR_LEVEL
-from calibrant.labels.people_ratings import PeoplePool, people_mean
+from calibrant.labels.people_ratings import PeoplePool, held, people_mean
 from calibrant.metrics.stats.judges import favour
 from calibrant.verbs.judge import judge
 from studies._page import DATA, StudyPage
@@ -128,8 +128,9 @@ def _of_product(s, y, chosen, code):
     known = np.full(y.size, np.nan)
     known[chosen] = y[chosen]
     pool = PeoplePool(s, known, code)
-    found = people_mean(pool).estimate(left=1.0 - float(pool.known.mean()))
-    return found.low, found.high
+    left = 1.0 - float(pool.known.mean())
+    found = held(people_mean(pool).estimate(left=left), known[pool.known], left)
+    return max(found.low, 0.0), min(found.high, 1.0)
 
 
 def _of_people(_, y, chosen, code):
@@ -222,10 +223,10 @@ def document_rows(one: JudgedSet):
                 if known is not None and low is not None:
                     hits[name].append(low <= known <= high)
                     widths[name].append(high - low)
-        for name, held in hits.items():
+        for name, covered in hits.items():
             width = float(np.mean(widths[name]))
-            yield {"set": one.name, "rated": n, "estimate": name, "intervals": len(held),
-                   "covers": float(np.mean(held)), "width": width}  # fmt: skip
+            yield {"set": one.name, "rated": n, "estimate": name, "intervals": len(covered),
+                   "covers": float(np.mean(covered)), "width": width}  # fmt: skip
 
 
 def _models(one: JudgedSet, frame: pl.DataFrame):

@@ -181,8 +181,8 @@ def _agreement(view: JudgeView) -> dict[str, Any]:
             )
             among[name] = judges.agreement_estimate(parts[1], *of)
             among[f"{name}_difference"] = judges.difference_estimate(parts, *of)
-    found = {"count": people.shape[1], "items": int(twice.sum()), **among}
-    return {**own, "people": labels.PeopleAgreement(**found) if twice.sum() > 1 else None}
+    agreements = {"count": people.shape[1], "items": int(twice.sum()), **among}
+    return {**own, "people": labels.PeopleAgreement(**agreements) if twice.sum() > 1 else None}
 
 
 def _map(view: JudgeView, fitted: RecalibrationMap) -> Iterator[labels.ScoreMeaning]:
@@ -294,8 +294,8 @@ def _disagreements(view: JudgeView, fitted: RecalibrationMap) -> Iterator[labels
         surprise = np.minimum(surprise, np.abs(pool.people - view.unit))
     surprise = np.where(pool.known & (surprise > 0), surprise, 0.0)
     columns, frame = table.columns, table.frame
-    asked = next(iter(columns_called("question_text", frame.columns)), columns.question)
-    names = {"question": asked, "model": columns.model, "text": columns.answer}
+    text_column = next(iter(columns_called("question_text", frame.columns)), columns.question)
+    names = {"question": text_column, "model": columns.model, "text": columns.answer}
     sides = side_columns(frame, frame.columns, texts=True) if table.kind == "pairs" else None
     for row in np.argsort(-surprise, kind="stable")[: min(_DISAGREEMENTS, (surprise > 0).sum())]:
         cells = {role: name and frame[int(row), name] for role, name in names.items()}

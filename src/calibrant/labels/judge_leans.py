@@ -72,23 +72,23 @@ def _leans(
     """
     rows, single = np.ones(score.size, bool), np.isfinite(people).sum(axis=1).max() < 2
     while parts:
-        found = []
+        leans = []
         for kind, name, chosen in parts:
             of_rows = (score[rows], people[rows], chosen[rows], table.item[rows])
             lean = judges.favour(*of_rows)
             if lean is not None:
-                found.append(_lean(kind, name, "two people", lean.estimate(), lean.p_value))
+                leans.append(_lean(kind, name, "two people", lean.estimate(), lean.p_value))
             elif same and single and (lead := judges.lead_beyond_people(*of_rows)):
-                found.append(_lean(kind, name, "one person", lead.estimate(), lead.p_value))
+                leans.append(_lean(kind, name, "one person", lead.estimate(), lead.p_value))
             else:
-                found.append(_lean(kind, name, "too few"))
+                leans.append(_lean(kind, name, "too few"))
         if len(parts) == 2 and (parts[0][2] | parts[1][2])[rows].all():
-            found = [max(found, key=lambda lean: lean.value or 0.0)]
-        clearest = min(range(len(found)), key=lambda place: _p(found[place]))
-        if _p(found[clearest]) * len(found) > FAVOUR_LEVEL or len(found) == 1:
-            yield from found
+            leans = [max(leans, key=lambda lean: lean.value or 0.0)]
+        clearest = min(range(len(leans)), key=lambda place: _p(leans[place]))
+        if _p(leans[clearest]) * len(leans) > FAVOUR_LEVEL or len(leans) == 1:
+            yield from leans
             return
-        yield found[clearest]
+        yield leans[clearest]
         rows &= ~parts.pop(clearest)[2]
 
 
@@ -139,15 +139,15 @@ def one_order_lean(score: Floats, shown: Floats, sides: Indices) -> JudgeBias:
     however good it is. Where nearly all rows have one order, nothing tells place from side.
     """
     decided = np.isfinite(shown) & (score != 0.5)
-    turned = sides[:, 0] > sides[:, 1] if sides.shape[1] == 2 else np.zeros(score.size, bool)
-    picked, first = ((part[decided] == 1) != turned[decided] for part in (score, shown))
+    is_turned = sides[:, 0] > sides[:, 1] if sides.shape[1] == 2 else np.zeros(score.size, bool)
+    picked, first = ((part[decided] == 1) != is_turned[decided] for part in (score, shown))
     parts, n = (picked[first], picked[~first]), picked.size
     few, name = min(part.size for part in parts), "the first"
     if few < _BOTH_ORDERS * n or not few:
         return _lean("position", name, "one order", EstimateEntry(n=n))
     value = float(parts[0].mean() - parts[1].mean()) / 2
-    kept = [((y.sum() + 1) / (y.size + 2), y.size + 2) for y in parts]
-    reach = 0.98 * float(np.sqrt(sum(share * (1 - share) / size for share, size in kept)))
+    shares = [((y.sum() + 1) / (y.size + 2), y.size + 2) for y in parts]
+    reach = 0.98 * float(np.sqrt(sum(share * (1 - share) / size for share, size in shares)))
     ends = EstimateEntry(value=value, low=value - reach, high=value + reach, n=n)
     p = fisher_p_value(*(count for y in parts for count in (y.sum(), (~y).sum())))
     return _lean("position", name, "own picks", ends, p, judge_share=0.5 + value)

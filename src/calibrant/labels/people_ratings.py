@@ -308,17 +308,17 @@ def called_in(people: Floats) -> list[int]:
     >>> called_in(np.column_stack([first, second, third]))
     [2]
     """
-    finite, found = np.isfinite(people), []
+    finite, people_called = np.isfinite(people), []
     for person in range(people.shape[1] if people.shape[1] > 2 else 0):
-        others = np.delete(np.arange(people.shape[1]), person)
-        rows = finite[:, others].sum(axis=1) > 1
-        peers, rated = people[np.ix_(rows, others)], finite[rows, person]
+        peers_of = np.delete(np.arange(people.shape[1]), person)
+        rows = finite[:, peers_of].sum(axis=1) > 1
+        peers, rated = people[np.ix_(rows, peers_of)], finite[rows, person]
         split = np.nanmax(peers, axis=1) > np.nanmin(peers, axis=1)
         yes, no = (np.bincount(rated[part], minlength=2)[::-1] for part in (split, ~split))
         more = yes[0] * no.sum() > no[0] * yes.sum()
         if more and fisher_p_value(*yes, *no) * people.shape[1] < _CALLED_IN:
-            found.append(person)
-    return found
+            people_called.append(person)
+    return people_called
 
 
 def independent(people: Floats) -> Floats:

@@ -71,12 +71,12 @@ def agreement_estimate(
 
     The few rows beside the commonest rating then decide it nearly alone.
     """
-    found, off = jackknife_estimate(jackknife, len(people), span, unit), _rows_off(people)
+    estimate, off = jackknife_estimate(jackknife, len(people), span, unit), _rows_off(people)
     if off >= _FEW_OFF:
-        return found
-    value, low, high = found.ends
+        return estimate
+    value, low, high = estimate.ends
     least, most = wilson_ends(max(value, 0.0), _WORTH * max(off, 1.0), 0.95)
-    return EstimateEntry(value=value, low=min(low, least), high=max(high, most), n=found.n)
+    return EstimateEntry(value=value, low=min(low, least), high=max(high, most), n=estimate.n)
 
 
 def difference_estimate(
@@ -86,16 +86,16 @@ def difference_estimate(
 
     Where ratings are skewed it reaches as far as the ends of both would have it.
     """
-    found = jackknife_estimate(parts[0] - parts[1], len(people), None, unit)
+    estimate = jackknife_estimate(parts[0] - parts[1], len(people), None, unit)
     if _rows_off(people) >= _FEW_OFF:
-        return found
+        return estimate
     (a, a_low, a_high), (b, b_low, b_high) = (
         agreement_estimate(part, people, span, unit).ends for part in parts
     )
     down, up = joined_reach(a - a_low, b_high - b, 0.0), joined_reach(a_high - a, b - b_low, 0.0)
-    value, low, high = found.ends
+    value, low, high = estimate.ends
     low, high = min(low, value - down), max(high, value + up)
-    return EstimateEntry(value=value, low=low, high=high, n=found.n)
+    return EstimateEntry(value=value, low=low, high=high, n=estimate.n)
 
 
 def _rows_off(people: Floats) -> float:
@@ -215,13 +215,13 @@ def same_side(judge: Floats | None, people: Floats) -> Floats:
     Each row counts once; without a judge the others who rated it are in its place.
     """
     y, share = _shares(judge, people)
-    counted = np.where(y != 0.5, share, 0.0)
+    credit = np.where(y != 0.5, share, 0.0)
     count, total = (share > 0).sum(axis=1), y.sum(axis=1)
     x = judge[:, None] if judge is not None else (
         (total[:, None] - y) / np.maximum(count - 1, 1)[:, None]
     )  # fmt: skip
-    agreed = np.where(counted > 0, np.where(y > 0.5, x, 1.0 - x), 0.0)
-    each = np.column_stack([(counted * agreed).sum(axis=1), counted.sum(axis=1)])
+    agreed = np.where(credit > 0, np.where(y > 0.5, x, 1.0 - x), 0.0)
+    each = np.column_stack([(credit * agreed).sum(axis=1), credit.sum(axis=1)])
     return _share(each.sum(axis=0), each)
 
 
