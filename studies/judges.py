@@ -361,9 +361,14 @@ def write_page(means: pl.DataFrame, documents: pl.DataFrame, favours: pl.DataFra
     page.text(
         "On the set where it covers least, 95 % intervals hold in "
         + ", ".join(
-            f"{value:.1f} % ({name}, {draws[name]:,} draws)" for name, value in least.items()
+            # The least of few draws is chance.
+            f"{value:.1f} % ({name})"
+            for name, value in least.items()
+            if draws[name] == REPEATS
         )
-        + " of tables."
+        + f" of {REPEATS:,} tables. Packages with fewer draws: "
+        + ", ".join(f"{name} ({n})" for name, n in draws.items() if n < REPEATS)
+        + "."
     )
     for title, cell in {
         "95 % intervals cover, mean and (least)":

@@ -180,3 +180,13 @@ def test_a_person_who_was_called_in_has_no_part_in_agreement():
     two, three = (judged(table.with_columns(third), human=part) for part in (people[:2], people))
     assert three.people == two.people
     assert three.order == two.order
+
+
+def test_a_majority_of_the_others_has_no_part_in_agreement_and_a_third_person_has():
+    table = ratings(items=400, rated=400, people=3)
+    people = ["expert1", "expert2", "expert3"]
+    middle = pl.concat_list(people).list.median().alias("majority")
+    alone = judged(table, human=people)
+    joined = judged(table.with_columns(middle), human=[*people, "majority"])
+    assert joined.people == alone.people
+    assert alone.people.count == 3

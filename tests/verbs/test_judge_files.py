@@ -283,7 +283,7 @@ def test_one_name_may_stand_for_a_list_and_one_table_is_taken(tmp_path, monkeypa
 
 def test_a_judge_that_says_the_same_of_every_row_is_told():
     found = judged(ratings().with_columns(judge=pl.lit(5)), scale="1-5", human_scale="1-5")
-    assert "judge gives 5 to every row" in str(found["data"]["warnings"])
+    assert "t gives 5 to every row" in str(found["claims"])
 
 
 # -- maps -------------------------------------------------------------------------------------

@@ -294,8 +294,14 @@ def _disagreements(view: JudgeView, fitted: RecalibrationMap) -> Iterator[labels
         surprise = np.minimum(surprise, np.abs(pool.people - view.unit))
     surprise = np.where(pool.known & (surprise > 0), surprise, 0.0)
     columns, frame = table.columns, table.frame
-    text_column = next(iter(columns_called("question_text", frame.columns)), columns.question)
-    names = {"question": text_column, "model": columns.model, "text": columns.answer}
+    texts = columns_called("question_text", frame.columns)
+    # A prompt that is the same for many rows is that of the judge.
+    texts = [name for name in texts if frame[name].n_unique() > frame.height // 10]
+    names = {
+        "question": next(iter(texts), columns.question),
+        "model": columns.model,
+        "text": columns.answer,
+    }
     sides = side_columns(frame, frame.columns, texts=True) if table.kind == "pairs" else None
     for row in np.argsort(-surprise, kind="stable")[: min(_DISAGREEMENTS, (surprise > 0).sum())]:
         cells = {role: name and frame[int(row), name] for role, name in names.items()}

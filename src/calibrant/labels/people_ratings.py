@@ -78,6 +78,8 @@ _LABELS_A_MODEL = 25
 _PSEUDO = 2.0
 # Who rates by chance seems to be called in once in a thousand tables.
 _CALLED_IN = 0.001
+# On so many rows that others dispute, who rates alone stands alone at least once.
+_DISPUTED = 50
 # With fewer ratings off an end of the scale their spread is not known from themselves; the mean of
 # all has the judge, and two labels of the largest size, beside them.
 _FEW_OFF, _NONE_OFF = 5.0, 1.0
@@ -294,11 +296,12 @@ def choice_p_value(pool: PeoplePool) -> float:
     return min(1.0, 2 * min(p_rank, p_model))
 
 
-def called_in(people: Floats) -> list[int]:
-    """Return the columns of those who rated rows because the others disagree on them.
+def called_in(people: Floats) -> dict[int, str]:
+    """Return the columns that are no independent person's, each with the reason.
 
-    They meet disputed rows alone: in agreement and favour they would count as if people agreed
-    less than they do.
+    Who rated rows because the others disagree meets disputed rows alone, and would make people seem
+    to agree less than they do. A column that never leaves the others' ratings is made of them: a
+    majority, a final word.
 
     Examples
     --------
@@ -306,21 +309,28 @@ def called_in(people: Floats) -> list[int]:
     >>> second = np.where(np.arange(40) < 10, 1 - first, first)
     >>> third = np.where(first != second, first, np.nan)
     >>> called_in(np.column_stack([first, second, third]))
-    [2]
+    {2: 'rated mostly rows on which the others disagree'}
     """
-    finite, people_called = np.isfinite(people), []
+    finite, reasons = np.isfinite(people), {}
     for person in range(people.shape[1] if people.shape[1] > 2 else 0):
-        peers_of = np.delete(np.arange(people.shape[1]), person)
-        rows = finite[:, peers_of].sum(axis=1) > 1
-        peers, rated = people[np.ix_(rows, peers_of)], finite[rows, person]
-        split = np.nanmax(peers, axis=1) > np.nanmin(peers, axis=1)
+        context = np.delete(np.arange(people.shape[1]), person)
+        rows = finite[:, context].sum(axis=1) > 1
+        peers, rated, own = (
+            people[np.ix_(rows, context)],
+            finite[rows, person],
+            people[rows, person],
+        )
+        least, most = np.nanmin(peers, axis=1), np.nanmax(peers, axis=1)
+        split = most > least
         yes, no = (np.bincount(rated[part], minlength=2)[::-1] for part in (split, ~split))
         more = yes[0] * no.sum() > no[0] * yes.sum()
         if more and fisher_p_value(*yes, *no) * people.shape[1] < _CALLED_IN:
-            people_called.append(person)
-    return people_called
+            reasons[person] = "rated mostly rows on which the others disagree"
+        elif yes[0] >= _DISPUTED and not ((own < least) | (own > most)).any():
+            reasons[person] = f"never leaves the others' ratings, who disagree on {yes[0]:,} rows"
+    return reasons
 
 
 def independent(people: Floats) -> Floats:
-    """Return the columns of those who were not called in."""
-    return np.delete(people, called_in(people), axis=1)
+    """Return the columns of those who rated by themselves."""
+    return np.delete(people, [*called_in(people)], axis=1)

@@ -273,14 +273,9 @@ def _checked(views: Sequence[JudgeView], data: Any, choices: Mapping[str, Any]) 
             hint = Hint("if they were drawn at random all the same:\n{0}", call)
             raise InputError(rule, hint=hint)
         notes.append(f"{rule}; taken as random, as asked: people's mean may be off")
-    if late := [view.table.columns.human[person] for person in called_in(view.table.people)]:
-        what = (
-            "rated mostly rows on which the others disagree: counted in people's mean, and not in"
-        )
-        notes.append(f"{' and '.join(late)} {what} how far people agree")
-    for name, score in view.table.scores.items():
-        if np.ptp(score) == 0:
-            notes.append(f"{name} gives {str(view.table.frame[name][0])[:_LETTERS]} to every row")
+    for person, reason in called_in(view.table.people).items():
+        counts = "counted in people's mean, and not in how far people agree"
+        notes.append(f"{view.table.columns.human[person]} {reason}: {counts}")
     if labels < _ROUGH:
         notes.append(f"{labels} rated rows: intervals are rough below {_ROUGH}")
     if swapped is not None and (agreed := float((swapped == view.score).mean())) < 0.5:

@@ -282,7 +282,7 @@ def _means(
     dots = [chart.Dot(value, low=low, high=high, tip=tip)]
     if entry.scale.same and says is not None:
         dots.append(chart.Dot(says, tone="second", shape="diamond", tip=tip))
-    if isinstance(alone, float):
+    if isinstance(alone, float) and alone != value and entry.scale.kind != "pairs":
         dots.append(chart.Dot(alone, tone="third", shape="ring", tip=tip))
     yield chart.Item(name, dots=dots, words=in_units(entry, value), tip=tip, key=key)
     if isinstance(alone, EstimateEntry):

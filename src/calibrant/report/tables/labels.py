@@ -384,7 +384,8 @@ def _surprises(entry: labels.JudgeEntry) -> Table:
         "expected": lambda e: rating(entry, e.expected),
     }
     # What people said is a word where there is one, or a number between words.
-    words = {"pairs": judge.SIDES, "yes/no": {1.0: "yes", 0.0: "no"}}.get(entry.scale.kind, {})
+    ends = dict(enumerate(entry.scale.people_words or ["no", "yes"]))
+    words = {"pairs": judge.SIDES, "yes/no": ends}.get(entry.scale.kind, {})
     share = ", as the share of A" if entry.scale.kind == "pairs" else ""
     note = f"Expected: our prediction of people's rating{share}, from the judge's score."
     form: dict[str, Any] = {"labels": 2 + len(models), "note": note, "name": "disagreements"}
