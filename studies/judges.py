@@ -130,7 +130,8 @@ def _of_product(s, y, chosen, code):
     pool = PeoplePool(s, known, code)
     left = 1.0 - float(pool.known.mean())
     found = held(people_mean(pool).estimate(left=left), known[pool.known], left)
-    return max(found.low, 0.0), min(found.high, 1.0)
+    _, low, high = found.ends
+    return max(low, 0.0), min(high, 1.0)
 
 
 def _of_people(_, y, chosen, code):

@@ -31,6 +31,16 @@ def reason(score):
 @pytest.mark.parametrize(
     "write",
     [
+        lambda x: f"Relevance (1-5): {x:g}",
+        lambda x: f"On a scale of 1 to 5, I rate this {x:g}.",
+        lambda x: f"Score (out of 5): {x:g}",
+        lambda x: f"{x:g} stars out of 5",
+        lambda x: f'{{"confidence": {60 + x * 7 % 30:g}, "score": {x:g}}}',
+        lambda x: f"Helpfulness: {6 - x:g}\nOverall: {x:g}",
+        lambda x: f"{x:g} (confidence {90 - x:g}%)",
+        lambda x: f"question 12: {x:g}",
+        lambda x: f"<think>first, 3 facts</think><score>{x:g}</score>",
+        lambda x: f"Score: {x:g}" if x > 2 else f"Rating: {x:g}",
         lambda x: f"I would give this a {x:g}.",
         lambda x: f"**{x:g}**",
         lambda x: f"{x:g} stars",
@@ -59,6 +69,29 @@ def test_what_a_number_is_a_share_of_counts_where_it_differs():
         .otherwise(pl.format("{}/10", (2 * pl.col("judge")).cast(pl.Int64)))
     )
     assert read(mixed).scores["judge"] == pytest.approx(table["judge"].to_numpy() / 5)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: f'{{"helpfulness": {x:g}, "correctness": {6 - x:g}}}',
+        lambda x: f"2024-01-0{x:g}",
+    ],
+)
+def test_numbers_of_which_none_is_a_score_are_refused(write):
+    with pytest.raises(InputError, match=r"cells should be numbers|have no order yet"):
+        read(written(ratings(), write, "judge"))
+
+
+def test_numbers_in_free_text_are_no_scores():
+    rng = np.random.default_rng(0)
+    words = ["short", "long", "clear", "vague", "dry", "warm", "odd", "plain", "neat", "dull"]
+    texts = [
+        f"{words[a]} and {words[b]}, it misses {c} key points"
+        for a, b, c in rng.integers(0, 10, (300, 3))
+    ]
+    with pytest.raises(InputError, match="cells should be numbers"):
+        read(ratings().with_columns(judge=pl.Series(texts)))
 
 
 def test_a_number_with_another_label_is_no_score_and_is_counted():
@@ -127,14 +160,14 @@ def test_a_person_with_a_few_ratings_does_not_change_the_scale_of_people():
     ("good", "bad"),
     [
         ("\U0001f44d", "\U0001f44e"),
-        ("grounded", "hallucinated"),
+        ("not hallucinated", "hallucinated"),
         ("faithful", "unfaithful"),
         ("Pass", "Fail"),
         ("True", "False"),
         ("1", "0"),
     ],
 )
-def test_two_words_are_yes_and_no_and_the_second_is_the_opposite_of_a_known_one(good, bad):
+def test_two_words_are_yes_and_no_where_both_are_known_or_one_denies_the_other(good, bad):
     table = ratings()
     worded = written(table, lambda x: good if x > 3 else bad, "judge", *EXPERTS)
     found = read(worded)
@@ -154,6 +187,14 @@ def test_words_are_put_in_order_by_what_they_mean_or_by_what_the_judge_gives_the
     with pytest.raises(QuestionError) as asked:
         read(spoken)
     assert asked.value.readings[0].options == {"order": [*words.values()]}
+
+
+@pytest.mark.parametrize(("one", "other"), [("grounded", "hallucinated"), ("excellent", "good"),
+                                            ("c", "a"), ("terrible", "bad")])  # fmt: skip
+def test_of_two_words_one_unknown_is_asked_about(one, other):
+    table = written(ratings(), lambda x: one if x > 3 else other, "judge", *EXPERTS)
+    with pytest.raises(InputError, match=r"no order yet|sides of a pair"):
+        read(table.drop("model"))
 
 
 def test_an_order_that_leaves_out_a_word_is_refused():
@@ -187,6 +228,7 @@ SIDES = {"A": 1.0, "tie": 0.5, "B": 0.0}
         ({"A": "A>>B", "B": "B>A", "tie": "A=B"}, {}),
         ({"A": "[[A]]", "B": "[[B]]", "tie": "[[C]]"}, {}),
         ({"A": "1", "B": "2", "tie": "1.5"}, {}),
+        ({"A": "Response 1", "B": "Response 2", "tie": "Both bad"}, {}),
         ({"A": "1", "B": "-1", "tie": "0"}, {"order": ["-1", "0", "1"]}),
         ({"A": "-1", "B": "1", "tie": "0"}, {"order": ["1", "0", "-1"]}),
         ({"A": "win", "B": "lose", "tie": "tie"}, {"order": ["lose", "tie", "win"]}),
@@ -260,6 +302,22 @@ def test_a_row_per_annotator_is_read_as_a_column_each():
     assert "column for each of 2 values of annotator" in found.notes[0]
 
 
+def test_a_few_odd_rows_do_not_change_the_shape_and_are_told():
+    rows = _long(ratings())
+    twice = pl.concat([rows, rows.head(2).with_columns(rating=pl.lit(1.0))])
+    found = read(twice, human=["rating"])
+    assert found.rows.size == 300
+    assert "2 without a name, or of one who rated before, are left out" in found.notes[0]
+
+
+def test_a_version_of_an_item_is_nobody_who_rates_it():
+    table = ratings().drop("model", "item")
+    items = [f"q{place // 2}" for place in range(300)]
+    versions = table.with_columns(item=pl.Series(items), lang=pl.Series(["de", "en"] * 150))
+    same = versions.with_columns(judge=pl.col("judge").first().over("item"))
+    assert read(same, human=["expert1"]).rows.size == 300
+
+
 def test_judges_and_people_that_are_names_in_a_column_are_found_there():
     table = ratings()
     rows = table.unpivot(
@@ -306,3 +364,15 @@ def test_lists_and_bytes_are_no_verdicts():
     table = ratings().with_columns(judge=pl.col("item").cast(pl.Binary))
     with pytest.raises(InputError, match="holds no verdicts but Binary"):
         read(table)
+
+
+def test_grades_with_signs_are_no_sides_and_a_scale_says_that_these_are_ratings():
+    grades = dict(enumerate(("B-", "B", "B+", "A-", "A"), start=1))
+    table = written(ratings(), lambda x: grades[int(x)], "judge", *EXPERTS)
+    with pytest.raises(InputError, match="no order yet"):
+        read(table)
+    numbers = pairs().with_columns(
+        pl.col("judge", "person").replace_strict({"A": "2", "B": "1", "tie": "0"})
+    )
+    assert read(numbers, human=["person"]).kind == "pairs"
+    assert read(numbers, human=["person"], scale="0-2").kind == "ratings"

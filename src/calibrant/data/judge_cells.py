@@ -23,14 +23,23 @@ _NUMBERS = re.compile(
     r"([^\W\d_]*)([^\w+-]*)(?<![\w.+-])([+-]?\d+(?:[.,]\d+)?)(?![\w.]*\w)\s*"
     r"(%|(?:/|(?:out\s+)?of)\s*(\d+))?"
 )
+_ENDS_NAMED = re.compile(
+    r"[\[(]?(?<![\w.,])\d+\s*(?:-|\u2013|to)\s*\d+(?:-\d+)?[\])]?|(?<!\d)\s+\(?out\s+of\s+\d+\)?|\d+(?=:)"
+)
+_DIGITS = re.compile(r"\d+")
+# Of several keys with numbers the first of these is the verdict.
+_SCORES = ("overall", "total", "final", "score", "rating", "grade", "verdict")
 _STARS = re.compile(r"([^\w\s])\1*([^\w\s])?\2*")
+_NOUN = r"(?:model|assistant|response|answer|output|option|system|side)[\s_-]*"
 _SIDE = re.compile(
-    r"[^\w+-]*(?:(?:model|assistant|response|answer|output|option|system|side)[\s_-]*)?"
-    r"(a|b|left|right|first|second)\W*(?:(?:wins?|won|is better|better)\W*)?"
+    rf"[^\w+-]*(?:{_NOUN}(?:(?P<first>1)|2)|(?:{_NOUN})?(?:(?P<front>a|left|first)|b|right|second))"
+    r"[^\w+-]*(?:(?:wins?|won|is better|better)[^\w+-]*)?"
 )
 _COMPARED = re.compile(r"\W*(a|b)\s*([<>=≻≺≈]+)\s*(?:a|b)\W*")
-_FIRST_SIDE = frozenset({"a", "left", "first"})
-TIES = frozenset({"tie", "both", "equal", "draw", "neither", "same", "none", "tie (bothbad)"})
+TIES = frozenset(
+    {"tie", "both", "equal", "draw", "neither", "same", "none", "tie (bothbad)", "both bad"}
+)
+_NEGATIONS = frozenset({"not", "no", "non", "un", "in", "dis"})
 _MIDDLE = frozenset({"partial", "partially correct", "tie", "neutral"})
 _EMPTY = [*MISSING_TEXT, *REFUSALS, *NEITHER - _MIDDLE]
 # Ends that scales of whole numbers have; the least that holds all values is taken.
@@ -95,31 +104,48 @@ def read_numbers(counts: Mapping[str, int]) -> tuple[dict[str, float], float | N
     >>> read_numbers({"4/5": 3, "8/10": 2})
     ({'4/5': 0.8, '8/10': 0.8}, 1.0)
     """
-    parts = {
-        text: [
-            (word + ":" * bool(word and {*sign} & {*":="}), *tail) for word, sign, *tail in matches
-        ]
-        for text in counts
-        if (matches := _NUMBERS.findall(text))
-    }
+    parts = {text: _numbers_in(text) for text in counts}
     labels: Counter[str] = Counter()
     for text, matches in parts.items():
         labels.update(dict.fromkeys((name for name, *_ in matches), counts[text]))
-    most = max((count for name, count in labels.items() if name), default=0)
-    usual = [name for name, count in labels.items() if name and count >= _LABELLED * most]
-    # `score: 4` is a score more surely than `point 4`; what stands first is meant before the rest.
-    label = max(usual, key=lambda name: name.endswith(":"), default="")
-    if most < _LABELLED * labels[""]:
-        label = ""
+    label = _label(labels, parts)
     numbers = {}
     for text, matches in parts.items():
         own = [part for part in matches if part[0] == label]
-        own = own if len(own) == 1 or label else []
-        if own or (len(matches) == 1 and not matches[0][0]):
-            _, number, mark, whole = (own or matches)[-1]
+        single = len(matches) == 1 and (not matches[0][0] or matches[0][0].strip(":") in _SCORES)
+        if own or single:
+            # What a text repeats, it settles at its end; a number without a label opens it.
+            _, number, mark, whole = (own or matches)[-1 if label else 0]
             top = 100.0 if mark == "%" else float(whole) if whole else None
             numbers[text] = float(number.replace(",", ".")), top
     return _with_one_top(numbers)
+
+
+def _numbers_in(text: str) -> list[tuple[str, str, str, str]]:
+    """Return the numbers of a text with the word before each; a key has its colon."""
+    # A scale that a text names (`1-5`, `out of 5` in brackets) is none of its numbers.
+    matches = _NUMBERS.findall(_ENDS_NAMED.sub(" ", text))
+    return [(word + ":" * bool(word and {*sign} & {*":="}), *tail) for word, sign, *tail in matches]
+
+
+def _label(
+    labels: Mapping[str, int], parts: Mapping[str, list[tuple[str, str, str, str]]]
+) -> str | None:
+    """Return the label of the number that is meant; None where several may be.
+
+    A number that opens the text needs none. A score or a total is meant before other keys, and
+    words of a sentence are a label only where the sentence is always the same.
+    """
+    most = max((count for name, count in labels.items() if name), default=0)
+    first = sum(matches[0][0] == "" for matches in parts.values() if matches)
+    if most < _LABELLED * labels.get("", 0) or 2 * first > len(parts):
+        return ""
+    usual = [name for name, count in labels.items() if name and count >= _LABELLED * most]
+    scores = [name for word in _SCORES for name in usual if name.strip(":") == word]
+    keys = scores[:1] or [name for name in usual if name.endswith(":")]
+    if not keys and len({_DIGITS.sub("#", text) for text in parts}) <= max(3, len(parts) // 10):
+        keys = usual[:1]
+    return keys[0] if len(keys) == 1 else None
 
 
 def _with_one_top(
@@ -149,21 +175,21 @@ def read_stars(words: Collection[str]) -> dict[str, float]:
 def read_yes_no(counts: Mapping[str, int]) -> dict[str, float] | None:
     """Return 1 for the word that means yes and 0 for the one that means no; None for other words.
 
-    Of two words the second is the opposite of one that is known.
+    Of two words the second may be the first one denied.
 
     Examples
     --------
-    >>> read_yes_no({"grounded": 5, "hallucinated": 2}), read_yes_no({"good": 3, "ok": 3})
-    ({'hallucinated': 0.0, 'grounded': 1.0}, None)
+    >>> read_yes_no({"not hallucinated": 5, "hallucinated": 2}), read_yes_no({"good": 3, "ok": 3})
+    ({'hallucinated': 0.0, 'not hallucinated': 1.0}, None)
     """
     total = sum(counts.values())
     usual = [word for word, count in counts.items() if count >= _USUAL * total]
     meanings = {word: x for word in counts if (x := word_value(word)) in (0.0, 1.0)}
-    single = len(usual) == 2 and len({*usual} & meanings.keys()) == 1
-    if single and not any(read_numbers({word: 1})[0] for word in usual):
+    if len(usual) == 2 and len({*usual} & meanings.keys()) == 1:
         (word,) = {*usual} & meanings.keys()
         (peer,) = {*usual} - {word}
-        return {word: meanings[word], peer: 1.0 - meanings[word]}
+        if peer.endswith(word) and peer[: -len(word)].strip(" -_") in _NEGATIONS:
+            return {word: meanings[word], peer: 1.0 - meanings[word]}
     values = [meanings.get(word) for word in usual]
     if None in values or max(map(values.count, (0.0, 1.0))) != 1 or usual == ["-1"]:
         return None
@@ -235,7 +261,7 @@ def _side(word: str, ties: Collection[str]) -> float | None:
     if word in ties or re.sub(r"^\W+|\W+$", "", word) in ties:
         return 0.5
     if match := _SIDE.fullmatch(word):
-        return float(match[1] in _FIRST_SIDE)
+        return float(bool(match["first"] or match["front"]))
     if match := _COMPARED.fullmatch(word):
         more, less = ({*match[2]} & {*signs} for signs in (">≻", "<≺"))
         return 0.5 if not more | less else float(bool(more) == (match[1] == "a"))

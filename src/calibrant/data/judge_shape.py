@@ -25,10 +25,12 @@ from calibrant.data.judge_cells import (
 from calibrant.data.reading.names import WORDS, bare, token_weights, tokens
 
 _JUDGE = re.compile(r"judge|grader|rubric|model_graded|llm|gpt|claude|gemini|llama", re.I)
-_HUMAN = re.compile(r"human|people|expert|annot|rater|crowd|person", re.I)
+_HUMAN = re.compile(r"human|people|expert|annot|rater|crowd|person|labell?er|reviewer|worker", re.I)
+_WHO = re.compile(r"^(who|by|user|name|email)$|judge|grader|evaluator|user.?(id|name)", re.I)
 _MOST_RATERS = 50
-# Rows of ratings are more than their items: at least four for three of these.
-_REPEATED = 0.75
+# Rows of ratings are more than their items: at least four for three of these; a few may stand there
+# twice.
+_REPEATED, _ONCE = 0.75, 0.95
 
 
 class JudgeColumns(Struct, frozen=True):
@@ -72,9 +74,12 @@ def by_person(
     wide = rows.pivot(on=rater, index=keys, values=value, aggregate_function="first")
     names = [name for name in wide.columns if name not in keys]
     items = frame.unique(keys, keep="first", maintain_order=True).drop(rater, value)
+    lost = frame[value].count() - sum(wide[name].count() for name in names)
     notes.append(
         f"{frame.height:,} rows of {value} are read as {items.height:,} rows, with a column for "
         f"each of {len(names)} values of {rater}"
+        + f"; {lost:,} without a name, or of one who rated before, are left out"
+        * bool(lost)
     )
     columns = columns if unknown else replace(columns, human=names)
     return items.join(wide, on=keys, how="left", maintain_order="left"), columns
@@ -114,9 +119,12 @@ def _rater_columns(
     roles = {*columns.judge, *columns.human, *columns.features, columns.first, columns.swapped}
     flat = [n for n in frame.columns if n not in roles and not frame.schema[n].is_nested()]
     distinct = {name: frame[name].n_unique() for name in flat}
-    raters = [name for name in flat if 1 < distinct[name] <= _MOST_RATERS]
+    raters = [name for name in flat if distinct[name] > 1]
     if unknown:
         raters = [n for n in raters if {*unknown} <= {*frame[n].cast(pl.String, strict=False)}]
+    else:
+        # A language or a version repeats an item as well: who rated is told by the name alone.
+        raters = [name for name in raters if _HUMAN.search(name) or _WHO.search(name)]
     if not (unknown or len(columns.human) == 1) or columns.pairs or not raters:
         return None
     models = [name for name in (columns.model or called(flat, "model"),) if name]
@@ -127,7 +135,8 @@ def _rater_columns(
         if rated.select(keys).n_unique() > _REPEATED * rated.height and not unknown:
             continue
         for rater in (name for name in raters if name not in keys):
-            if frame.select(*keys, rater).n_unique() < frame.height:
+            rows = rated.filter(pl.col(rater).is_not_null())
+            if rows.select(*keys, rater).n_unique() < _ONCE * max(rated.height, 1):
                 continue
             values = [n for n in flat if n not in (*keys, rater) and is_scored(frame[n])]
             if unknown and values:
@@ -173,7 +182,7 @@ def is_scored(column: pl.Series) -> bool:
         return parts is not None and all(is_scored(parts[name]) for name in parts.columns)
     if column.dtype.is_numeric():
         return True
-    counts = cell_counts(cell_texts(column).head(1_000))
+    counts = cell_counts(cell_texts(column.drop_nulls().head(1_000)))
     numbers, _ = read_numbers(counts)
     if 2 * sum(counts[word] for word in numbers) > sum(counts.values()):
         return True

@@ -166,7 +166,9 @@ def _with_guesses(frame: pl.DataFrame, columns: JudgeColumns) -> JudgeColumns:
     matches: dict[str, Any] = {role: called(rest, role) for role in WORDS["judged"]}
     if columns.pairs:
         matches["model"] = None
-    elif not columns.model and (sides := side_columns(frame, rest)):
+    elif not (columns.model or columns.scale or columns.human_scale) and (
+        sides := side_columns(frame, rest)
+    ):
         matches |= {"pairs": sides, "model": None}
     return replace(columns, **{k: v for k, v in matches.items() if v and not getattr(columns, k)})
 

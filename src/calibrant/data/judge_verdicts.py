@@ -67,7 +67,7 @@ class Verdicts:
 
     def _texts(self, name: str) -> pl.Series:
         kind = self.frame.schema[name]
-        if kind.is_nested() or kind == pl.Binary:
+        if kind.is_nested() or kind.is_temporal() or kind == pl.Binary:
             raise InputError(f"column {name} holds no verdicts but {kind}: name one of plain cells")
         return cell_texts(self.frame[name])
 
@@ -269,6 +269,14 @@ class Verdicts:
                 f"{rule}: are these from the worst to the best?",
                 readings=[PossibleReading(", ".join(order), {"order": order})],
             )
+        if len(words) == 2 and len(neither) == 1:
+            stem = next(word for word in words if word not in neither)
+            order = [stem, *neither] if ends[0] else [*neither, stem]
+            self._ask(
+                rule,
+                (f"{order[1]} is the better one", {"order": order}),
+                (f"{order[0]} is the better one", {"order": order[::-1]}),
+            )
         text = "write them from the worst to the best: {order}; they are: {0}"
         raise InputError(rule, hint=Hint(text, ", ".join(words), order="WORST,..,BEST"))
 
@@ -332,6 +340,7 @@ class Verdicts:
         rated = finite[finite > 0]
         if (
             option == "human_scale"
+            and np.isfinite(values_of_all).all()
             and 0.5 <= zero < 1
             and judge_zeros < zero / 4
             and rated.min() >= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -385,7 +385,8 @@ def _surprises(entry: labels.JudgeEntry) -> Table:
     }
     # What people said is a word where there is one, or a number between words.
     ends = dict(enumerate(entry.scale.people_words or ["no", "yes"]))
-    words = {"pairs": judge.SIDES, "yes/no": ends}.get(entry.scale.kind, {})
+    by_kind: dict[str, Mapping[float, str]] = {"pairs": judge.SIDES, "yes/no": ends}
+    words = by_kind.get(entry.scale.kind, {})
     share = ", as the share of A" if entry.scale.kind == "pairs" else ""
     note = f"Expected: our prediction of people's rating{share}, from the judge's score."
     form: dict[str, Any] = {"labels": 2 + len(models), "note": note, "name": "disagreements"}
