@@ -384,7 +384,7 @@ def _surprises(entry: labels.JudgeEntry) -> Table:
         "expected": lambda e: rating(entry, e.expected),
     }
     # What people said is a word where there is one, or a number between words.
-    ends = dict(enumerate(entry.scale.people_words or ["no", "yes"]))
+    ends = dict(zip((0.0, 1.0), entry.scale.people_words or ["no", "yes"], strict=False))
     by_kind: dict[str, Mapping[float, str]] = {"pairs": judge.SIDES, "yes/no": ends}
     words = by_kind.get(entry.scale.kind, {})
     share = ", as the share of A" if entry.scale.kind == "pairs" else ""
